@@ -1,0 +1,129 @@
+/* libsnapcell: runs code that nobody vouches for in a sealed cell.
+ *
+ *     probe the host → fill a spec → make a plan → run it any number of times → read the result
+ *
+ * No function logs, exits, starts a thread or keeps global state. Objects are used by one thread at a time;
+ * different objects may be used by different threads. Functions return 0 or a count, or a negative errno; the
+ * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are untouched
+ * on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
+ */
+#ifndef SNAPCELL_H
+#define SNAPCELL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SNAPCELL_VERSION "0.1.0"
+
+struct snapcell_error;
+struct snapcell_host;
+struct snapcell_spec;
+struct snapcell_plan;
+struct snapcell_result;
+
+/* ---- errors ---- */
+
+enum snapcell_error_kind {
+    SNAPCELL_ERROR_NONE = 0,
+    SNAPCELL_ERROR_USAGE,   /* the request is wrong; the message names field, value and what is allowed */
+    SNAPCELL_ERROR_HOST,    /* this host lacks something; the message names it and how to accept less */
+    SNAPCELL_ERROR_SANDBOX, /* Snapcell itself failed */
+};
+
+struct snapcell_error *snapcell_error_new(void); /* NULL when memory ran out */
+void snapcell_error_free(struct snapcell_error *error);
+enum snapcell_error_kind snapcell_error_kind(const struct snapcell_error *error);
+/* Never NULL; valid until the error is used again or freed. */
+const char *snapcell_error_message(const struct snapcell_error *error);
+/* Option or JSON field at fault, or "". */
+const char *snapcell_error_field(const struct snapcell_error *error);
+
+/* Frees strings that this library returned. */
+void snapcell_string_free(char *text);
+
+/* ---- host ---- */
+
+/* Looks at what this host can do, by trying. May move the calling process into a leaf group below its own
+ * delegated cgroup, because groups with processes in them cannot have limited children. `cgroup_parent`: the
+ * group below which cells make theirs ("/snapcell"), or NULL for the caller's own. */
+int snapcell_host_probe(const char *cgroup_parent, struct snapcell_host **ret_host, struct snapcell_error *error);
+void snapcell_host_free(struct snapcell_host *host);
+/* Findings with a fix for each blocker; heap text, to be given to snapcell_string_free. */
+char *snapcell_host_json(const struct snapcell_host *host);
+
+/* ---- spec ---- */
+
+int snapcell_spec_new(struct snapcell_spec **ret_spec, struct snapcell_error *error);
+/* docs/spec.md describes the JSON form. */
+int snapcell_spec_from_json(const char *json, size_t len, struct snapcell_spec **ret_spec,
+                            struct snapcell_error *error);
+void snapcell_spec_free(struct snapcell_spec *spec);
+/* One option by its command-line name, from text: ("wall", "2.5s"), ("memory", "256M"), ("language", "python"). */
+int snapcell_spec_set(struct snapcell_spec *spec, const char *option, const char *value,
+                      struct snapcell_error *error);
+/* One more of a repeatable option: "file", "dir", "out", "env", "allow-degraded". */
+int snapcell_spec_add(struct snapcell_spec *spec, const char *option, const char *value,
+                      struct snapcell_error *error);
+/* What runs: inline source, a host file, or a command inside the cell. The last call counts. */
+int snapcell_spec_set_code(struct snapcell_spec *spec, const char *code, size_t len, struct snapcell_error *error);
+int snapcell_spec_set_program(struct snapcell_spec *spec, const char *host_path, struct snapcell_error *error);
+int snapcell_spec_set_command(struct snapcell_spec *spec, const char *const *argv, struct snapcell_error *error);
+/* NULL-terminated arguments after the program. */
+int snapcell_spec_set_args(struct snapcell_spec *spec, const char *const *args, struct snapcell_error *error);
+int snapcell_spec_set_stdin(struct snapcell_spec *spec, const void *data, size_t len, struct snapcell_error *error);
+
+/* ---- plan ---- */
+
+/* Checks the spec and works out everything that will be done. Host and spec must outlive the plan. */
+int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *host, struct snapcell_plan **ret_plan,
+                      struct snapcell_error *error);
+void snapcell_plan_free(struct snapcell_plan *plan);
+char *snapcell_plan_text(const struct snapcell_plan *plan);
+char *snapcell_plan_json(const struct snapcell_plan *plan);
+/* 1: both would do the same; 0: not; negative errno. */
+int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_plan *b);
+/* Makes ahead what does not depend on the single run (template, namespaces, ids) for `cells` coming runs. */
+int snapcell_plan_ready(struct snapcell_plan *plan, unsigned cells, struct snapcell_error *error);
+
+/* ---- run ---- */
+
+struct snapcell_callbacks {
+    void *userdata;
+    /* Output as it comes, within the limits: stream 1 (stdout) or 2 (stderr). */
+    void (*output)(void *userdata, int stream, const void *data, size_t len);
+    /* A non-zero answer cancels the run; asked about ten times a second. */
+    int (*cancelled)(void *userdata);
+    /* Each artifact as a read descriptor; NULL: artifacts are saved below the folders the spec names. */
+    int (*artifact)(void *userdata, const char *path, int fd, uint64_t size);
+};
+
+/* One run in one fresh cell, destroyed before this returns. 0: the result tells everything, also a
+ * `sandbox_error`. `callbacks` may be NULL. */
+int snapcell_run(struct snapcell_plan *plan, const struct snapcell_callbacks *callbacks,
+                 struct snapcell_result **ret_result, struct snapcell_error *error);
+void snapcell_result_free(struct snapcell_result *result);
+
+/* "ok", "error", "signaled", "timeout", "cpu_timeout", "out_of_memory", "output_limit", "disk_limit",
+ * "process_limit", "blocked", "syntax_error", "cancelled", "sandbox_error". */
+const char *snapcell_result_status(const struct snapcell_result *result);
+int snapcell_result_exit_code(const struct snapcell_result *result); /* -1 when it did not exit by itself */
+int snapcell_result_signal(const struct snapcell_result *result);    /* 0 when none */
+const char *snapcell_result_message(const struct snapcell_result *result);
+/* Exact bytes; `ret_len` may be NULL. Valid until the result is freed. */
+const char *snapcell_result_stdout(const struct snapcell_result *result, size_t *ret_len);
+const char *snapcell_result_stderr(const struct snapcell_result *result, size_t *ret_len);
+uint64_t snapcell_result_wall_ns(const struct snapcell_result *result);
+uint64_t snapcell_result_start_ns(const struct snapcell_result *result);
+uint64_t snapcell_result_cpu_ns(const struct snapcell_result *result);
+uint64_t snapcell_result_memory_peak_bytes(const struct snapcell_result *result);
+/* The whole result as docs/result.md describes it; heap text. */
+char *snapcell_result_json(const struct snapcell_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/* The cell's control groups, v2 and v1 behind one face. Made before the cell, removed after it. */
+#ifndef SC_CELL_GROUP_H
+#define SC_CELL_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "plan/plan.h"
+
+struct sc_group_usage {
+    uint64_t cpu_user_ns, cpu_system_ns;
+    uint64_t memory_peak_bytes;
+    uint64_t tasks_peak; /* 0: the kernel does not tell */
+    bool oom_killed;     /* the group's own out-of-memory counter moved: memory.events / memory.oom_control */
+    bool tasks_refused;  /* pids.events max moved */
+};
+
+/* One directory for each distinct hierarchy in use. */
+#define SC_GROUP_DIRS_MAX SC_CTL_COUNT
+struct sc_group {
+    int dir_fds[SC_CTL_COUNT];  /* by controller; -1: not had. v2: all the same directory, descriptors apart */
+    int parent_fds[SC_CTL_COUNT];
+    char name[80];              /* "snapcell-<pid>-<starttime>-<n>": whose it is shows when it is stale */
+    bool v2;                    /* join by CLONE_INTO_CGROUP with dir_fds[SC_CTL_MEMORY] (or any that is there) */
+    int oom_event_fd;           /* v1: eventfd of memory.oom_control; v2: inotify on memory.events; -1: none */
+};
+
+/* Makes the groups and writes every value of plan->cgroup. On failure nothing is left behind. */
+int sc_group_open(struct sc_group *group, const struct sc_plan *plan, struct sc_err *err);
+/* v1: descriptors of the `tasks` files that the child writes "0" to, before anything else; opened for writing.
+ * Returns how many (0 on v2). */
+int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT]);
+/* Kills every process in the groups (cgroup.kill, else reading cgroup.procs until empty). Bounded in time. */
+int sc_group_kill(struct sc_group *group);
+/* 1 when no process is left in any of them, 0 when some are. */
+int sc_group_empty(struct sc_group *group);
+/* Total processor time so far, for the cpu clock: one read. */
+int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns);
+/* True when the out-of-memory counter moved; reads the evidence, not the event descriptor. */
+bool sc_group_oom(struct sc_group *group);
+/* Everything, once at the end, before closing. */
+int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage);
+/* Removes the directories (they must be empty; waits at most 2 s for dying processes) and closes. NULL-safe,
+ * half-made-safe. */
+int sc_group_close(struct sc_group *group);
+
+/* Removes groups that dead makers left below this host's parents: by pid and start time in the name. Returns
+ * how many. */
+int sc_group_sweep(const struct sc_host *host);
+
+#endif

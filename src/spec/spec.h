@@ -1,0 +1,147 @@
+/* What is asked for: values only, nothing about how. Every front fills one of these; sc_spec_check is the
+ * one place that says "not allowed". */
+#ifndef SC_SPEC_SPEC_H
+#define SC_SPEC_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strv.h"
+
+#define SC_MIB (1024ull * 1024)
+/* A limit's value before the check. After it every limit is a number, or SC_UNSET where its row says so. */
+#define SC_UNSET UINT64_MAX         /* do not apply */
+#define SC_DERIVED (UINT64_MAX - 1) /* follows from other limits */
+
+struct sc_limits {
+#define LIMIT(name, kind, min, max, standard, json, description) uint64_t name;
+#include "spec/limits.def"
+#undef LIMIT
+};
+
+enum sc_limit_kind { SC_LIMIT_DURATION, SC_LIMIT_BYTES, SC_LIMIT_COUNT, SC_LIMIT_MILLI };
+
+struct sc_limit_row {
+    const char *option; /* "open-files" */
+    const char *json;   /* "open_files" */
+    enum sc_limit_kind kind;
+    uint64_t min, max, standard;
+    size_t offset; /* in struct sc_limits */
+    const char *description;
+};
+
+/* The table, ended by a row whose option is NULL. */
+extern const struct sc_limit_row SC_LIMIT_ROWS[];
+const struct sc_limit_row *sc_limit_row_by_option(const char *option, size_t len);
+uint64_t *sc_limit_value(struct sc_limits *limits, const struct sc_limit_row *row);
+void sc_limits_init(struct sc_limits *limits);
+/* Text form of a value as options take it: "1.5s", "512M", "128", "0.5". `size` 32 is enough. */
+void sc_limit_format(const struct sc_limit_row *row, uint64_t value, char *ret_text, size_t size);
+
+enum sc_lang { SC_LANG_AUTO = 0, SC_LANG_PYTHON, SC_LANG_NODE, SC_LANG_BASH, SC_LANG_JAVA, SC_LANG_NATIVE };
+enum sc_profile { SC_PROFILE_DEFAULT = 0, SC_PROFILE_COMPUTE };
+/* What happens when a stream passes its limit. */
+enum sc_overflow { SC_OVERFLOW_CUT = 0, SC_OVERFLOW_END };
+enum sc_disk_backing { SC_DISK_AUTO = 0, SC_DISK_MEMORY, SC_DISK_IMAGE };
+
+/* What a caller may accept to go without; each is an error of its own otherwise. Bits. */
+enum sc_degrade {
+    SC_DEGRADE_MEMORY = 1 << 0,  /* whole-tree memory limit → per process (RLIMIT_DATA) */
+    SC_DEGRADE_CPU = 1 << 1,     /* whole-tree cpu time → per process (RLIMIT_CPU) */
+    SC_DEGRADE_CPUS = 1 << 2,    /* cpu rate */
+    SC_DEGRADE_IO = 1 << 3,      /* io bandwidth */
+    SC_DEGRADE_DISK = 1 << 4,    /* disk-backed work folder → tmpfs within the memory limit */
+    SC_DEGRADE_LANDLOCK = 1 << 5,/* kernel without Landlock, or older than asked */
+    SC_DEGRADE_OPEN_FILES = 1 << 6, /* the host's hard limit is lower than open_files */
+    SC_DEGRADE_APPARMOR = 1 << 7,   /* AppArmor is on, our profile is not loaded */
+};
+extern const char *const SC_DEGRADE_NAMES[]; /* index = bit number, ended by NULL */
+
+/* A host file put into the work folder. */
+struct sc_spec_file {
+    char *host; /* host path; NULL: `data` is the content */
+    char *data;
+    size_t len;
+    char *path; /* relative to the work folder, no "..", not absolute */
+    uint32_t mode; /* 0: the host file's own permission bits */
+};
+
+/* A host folder: copied into the work folder, or mounted read-only at an absolute path. */
+struct sc_spec_dir {
+    char *host;
+    char *path;
+    bool read_only_mount;
+};
+
+/* Artifacts: what matches `glob` (relative to the work folder; a folder means all below it) goes to `dir`. */
+struct sc_spec_out {
+    char *glob;
+    char *dir;
+};
+
+struct sc_spec {
+    struct sc_limits limits;
+    enum sc_lang lang;
+    enum sc_profile profile;
+    enum sc_overflow overflow;
+    enum sc_disk_backing disk_backing;
+    uint32_t allow_degraded; /* enum sc_degrade bits */
+
+    /* Exactly one of these three says what runs. */
+    char *program; /* host path of a program file; it is copied into the work folder under its own name */
+    char *code;    /* inline source (NUL-terminated, code_len bytes), for lang */
+    size_t code_len;
+    bool command; /* args is a whole command, looked up inside the cell */
+
+    struct sc_strv args; /* argv after the program; with `command`, argv itself */
+    struct sc_strv env;  /* NAME=VALUE, added to the cell's own environment */
+    char *cwd;           /* absolute inside the cell or relative to the work folder; NULL: the work folder */
+
+    char *stdin_data; /* bytes for stdin, or NULL */
+    size_t stdin_len;
+    int stdin_fd; /* borrowed descriptor to copy stdin from, or -1; neither: stdin is at its end */
+
+    struct sc_spec_file *files;
+    size_t n_files;
+    struct sc_spec_dir *dirs;
+    size_t n_dirs;
+    struct sc_spec_out *outs;
+    size_t n_outs;
+
+    char *root;        /* host directory used as root file system, or NULL: made from the host's /usr */
+    char *venv;        /* host directory of a Python environment, mounted read-only at the same path */
+    char *interpreter; /* host path of an interpreter, its prefix mounted read-only at the same path */
+    char *pin;         /* processors to pin to, "0" or "0,2-3", or NULL */
+    char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the caller's own */
+    bool pty;          /* the program gets a terminal of the cell's own */
+};
+
+void sc_spec_init(struct sc_spec *spec);
+void sc_spec_fini(struct sc_spec *spec);
+
+/* One limit or scalar option by its option name ("wall", "cwd", "profile", …) from text, as the command line
+ * and the library's setters use it. Unknown name or bad value: a usage error naming option, value, allowed. */
+int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
+/* "SRC[:DST]" forms of --file, --dir (":ro" suffix mounts), --out GLOB[:DIR], --env NAME=VALUE, --allow-degraded LIST. */
+int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
+int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);
+int sc_spec_set_stdin(struct sc_spec *spec, const void *data, size_t len, struct sc_err *err);
+
+/* JSON form: `{"language": "python", "code": "…", "limits": {…}, …}`; unknown fields are refused with their
+ * path. docs/spec.md is the reference. */
+int sc_spec_from_json(struct sc_spec *spec, const char *text, size_t len, struct sc_err *err);
+/* Heap-allocated JSON text of a spec, or NULL. */
+char *sc_spec_to_json(const struct sc_spec *spec);
+
+/* The check: ranges, names, paths, sizes that fit; resolves SC_DERIVED limits and SC_LANG_AUTO (suffix, shebang).
+ * Reads host files' metadata only. `host_memory` caps the memory limit. Nothing else decides what is allowed. */
+int sc_spec_check(struct sc_spec *spec, uint64_t host_memory, struct sc_err *err);
+
+const char *sc_lang_name(enum sc_lang lang);
+int sc_lang_by_name(const char *name, enum sc_lang *ret_lang);
+const char *sc_profile_name(enum sc_profile profile);
+
+#endif
