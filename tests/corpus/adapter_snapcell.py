@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Corpus adapter for Snapcell: one request → one `snapcell run --json` → one response (README.md has the contract).
+
+The command comes from $SNAPCELL. $SNAPCELL_TEST_DEGRADED lists what the tester accepts to go without on this host
+(`memory,cpu,cpus` for an ordinary user without a delegated group). Environment, descriptors and terminal are handed on
+as a careless caller would: cleaning up is the product's work.
+"""
+import base64
+import json
+import os
+import pty
+import subprocess
+import sys
+
+STATUS = {
+    "ok": "exited", "error": "exited", "syntax_error": "exited", "signaled": "signaled", "timeout": "timeout",
+    "cpu_timeout": "cpu", "out_of_memory": "oom", "output_limit": "output_limit", "process_limit": "pids",
+    "disk_limit": "disk", "blocked": "rejected", "cancelled": "error", "sandbox_error": "error",
+}
+LANGUAGE = {"python": ["--python"], "bash": ["--bash"], "node": ["--node"], "java": [], "native": []}
+MIB = 1 << 20
+
+
+def answer(**fields):
+    with open(sys.argv[2], "w", encoding="utf-8") as f:
+        json.dump(fields, f)
+    sys.exit(0)
+
+
+def supported(req):
+    return (req["mode"] == "normal" and not req["snapshot"] and not req["archive"]
+            and req["network"]["mode"] == "none" and req["lang"] in LANGUAGE)
+
+
+def limit_options(limits):
+    disk = limits["disk_mb"] * MIB
+    values = {
+        "wall": "%dms" % limits["wall_ms"], "memory": "%dM" % limits["memory_mb"], "tasks": limits["pids"],
+        "disk": disk, "tmp": disk, "shm": disk, "disk-inodes": limits["inodes"], "tmp-inodes": limits["inodes"],
+        "stdout": limits["stdout_bytes"], "stderr": limits["stderr_bytes"],
+    }
+    if "cpu_ms" in limits:
+        values["cpu"] = "%dms" % limits["cpu_ms"]
+    return [x for name, value in values.items() for x in ("--" + name, str(value))]
+
+
+def escape(path):
+    """`:` parts source from destination."""
+    return path.replace("\\", "\\\\").replace(":", "\\:") if ":" in path else path
+
+
+def command_line(req):
+    line = [os.environ.get("SNAPCELL", "snapcell"), "run"] + limit_options(req["limits"])
+    if os.environ.get("SNAPCELL_TEST_DEGRADED"):
+        line += ["--allow-degraded", os.environ["SNAPCELL_TEST_DEGRADED"]]
+    for name, value in req["env"].items():
+        line += ["--env", "%s=%s" % (name, value)]
+    for item in req["files"]:
+        os.chmod(item["host"], item["mode"])
+        line += ["--file", "%s:%s" % (item["host"], escape(item["path"]))]
+    for path in req["outputs"]:
+        line += ["--out", "%s:%s" % (path, req["artifacts_dir"])]
+    if req["stdin_b64"] is not None:
+        with open("stdin.bin", "wb") as f:
+            f.write(base64.b64decode(req["stdin_b64"]))
+        line += ["--stdin", os.path.abspath("stdin.bin")]
+    return line, LANGUAGE[req["lang"]] + [req["program"]] + req["argv"]
+
+
+def run(line):
+    """(output, exit status, peak resident KiB) of the command line."""
+    with open("cli.err", "w+b") as err:
+        child = subprocess.Popen(line, stdin=None, stdout=subprocess.PIPE, stderr=err, close_fds=False)
+        out = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        err.seek(0)
+        trouble = err.read()
+    return out, trouble, os.waitstatus_to_exitcode(status), usage.ru_maxrss
+
+
+def human_view(line):
+    """What a person at a terminal sees."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+    while len(seen) < MIB:
+        try:
+            data = os.read(master, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+    child.wait()
+    os.close(master)
+    return seen.decode("utf-8", "replace")
+
+
+def stream(result, name):
+    if result.get(name + "_b64") is not None:
+        return result[name + "_b64"]
+    return base64.b64encode(result.get(name, "").encode()).decode()
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        req = json.load(f)
+    if not supported(req):
+        answer(status="unsupported")
+    if any("symlink" in item for item in req["files"]):
+        answer(status="rejected", error="symbolic links cannot be asked for")
+    head, tail = command_line(req)
+    out, trouble, code, peak_kib = run(head + ["--json"] + tail)
+    try:
+        result = json.loads(out)
+    except ValueError:
+        # Exit 2 is bad usage: refused before anything was started.
+        answer(status="rejected" if code == 2 else "error", error="exit %d, stderr %r, stdout %r" % (code, trouble[-500:], out[-200:]))
+    status = STATUS.get(result["status"], "error")
+    fields = {"status": status, "error": result.get("message"), "supervisor_rss_mb": peak_kib / 1024}
+    if result.get("exit_code") is not None:
+        fields["exit_code"] = result["exit_code"]
+    if result.get("signal"):
+        fields["signal"] = result["signal"]
+    for name in ("stdout", "stderr"):
+        fields[name + "_b64"] = stream(result, name)
+        fields[name + "_truncated"] = result[name + "_truncated"]
+    fields["wall_ms"] = result.get("usage", {}).get("wall_ms")
+    if b"\x1b" in base64.b64decode(fields["stdout_b64"]):
+        fields["cli_text"] = human_view(head + tail)
+    answer(**fields)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""The suites: each runs in a process of its own with a time limit, streams what it says, and returns Counts."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from counts import Counts, failure, from_junit, skip, strict
+
+PYTHON = "/usr/bin/python3"
+# Abilities of later work: a corpus case that needs one is none of today's promises.
+LATER = {"restricted", "validator", "session", "snapshot", "archive_upload", "egress"}
+MINUTE = 60
+
+
+def in_ci():
+    return os.environ.get("CI") == "true"
+
+
+def run(line, limit_s, place=None, env=None, cwd=None):
+    """Exit status, or None after the time limit; then nothing of the suite is left running."""
+    env = dict(place.environment() if place else os.environ, **(env or {}))
+    child = subprocess.Popen(line, env=env, cwd=cwd, start_new_session=True, **(place.identity() if place else {}))
+    try:
+        return child.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        print("time limit of %d s: %s" % (limit_s, " ".join(line)), flush=True)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return None
+
+
+def checks(top, build, _places):
+    counts = Counts()
+    for line in (["tools/check_layers.py"], ["tools/check_signal_safety.py", build], ["tools/check_generated.sh"]):
+        line[0] = os.path.join(top, line[0])
+        counts.add(Counts(passed=1) if run(line, 2 * MINUTE) == 0 else failure(os.path.basename(line[0])))
+    return counts
+
+
+def unit(top, build, _places):
+    status = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"], 10 * MINUTE)
+    counts = Counts()
+    try:
+        with open(os.path.join(build, "meson-logs", "testlog.json"), encoding="utf-8") as f:
+            for line in f:
+                test = json.loads(line)
+                if test["result"] in ("OK", "EXPECTEDFAIL"):
+                    counts.passed += 1
+                elif test["result"] == "SKIP":
+                    counts.add(skip(test["name"], "the test asked to be skipped"))
+                else:
+                    counts.add(failure("unit " + test["name"]))
+    except OSError:
+        return failure("unit: no log")
+    if status != 0 and not counts.failed:
+        counts.add(failure("unit: meson test ended with %s" % status))
+    return counts
+
+
+def pytest(folder, limit_s, security):
+    """A suite of pytest files, in every place."""
+    def suite(_top, _build, places):
+        counts = Counts()
+        for place in places:
+            name = "%s (%s)" % (folder, place.name)
+            print("--- %s" % name, flush=True)
+            scratch = place.scratch()
+            report = os.path.join(scratch, "junit.xml")
+            status = run([PYTHON, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--basetemp",
+                          os.path.join(scratch, "pytest"), "--junitxml", report, os.path.join(place.tests, folder)],
+                         limit_s, place, cwd=place.tests)
+            got = from_junit(report) if os.path.exists(report) else Counts()
+            if status not in (0, 1) or status == 1 and not got.failed:
+                got.add(failure("%s: pytest ended with %s" % (name, status)))
+            if security and in_ci():
+                got = strict(got, name)
+            got.failures = ["%s %s" % (place.name, x) for x in got.failures]
+            counts.add(got)
+            shutil.rmtree(scratch, ignore_errors=True)
+        return counts
+    return suite
+
+
+def abilities():
+    """What the default root of this host offers to programs: words of the corpus."""
+    have = [m for m in ("numpy", "pandas", "matplotlib")
+            if subprocess.run([PYTHON, "-I", "-c", "import " + m], stderr=subprocess.DEVNULL).returncode == 0]
+    return have + [p for p in ("java", "git") if os.path.exists("/usr/bin/" + p)]
+
+
+def corpus_counts(results, severity):
+    counts = Counts()
+    for r in results:
+        if r["verdict"] == "PASS":
+            counts.passed += 1
+        elif r["verdict"] != "SKIP":
+            counts.add(failure("%s: %s %s" % (r["verdict"], r["id"], r["why"][:200])))
+        elif in_ci() and r["severity"] == severity and not excused(r["why"]):
+            counts.add(failure("not run: %s: %s" % (r["id"], r["why"])))
+        else:
+            counts.add(skip(r["id"], r["why"]))
+    return counts
+
+
+def excused(why):
+    if why.startswith(("disputed: ", "degraded: ")):
+        return True
+    return why.startswith("needs ") and set(why[6:].split(",")) & LATER
+
+
+def corpus_tree(place, tree, driver, limit_s):
+    """One tree through one driver in one place. `driver` may be an older one that lacks our own options."""
+    scratch = place.scratch()
+    report = os.path.join(scratch, "report.json")
+    line = [PYTHON, driver, tree, "--adapter", "%s %s" % (PYTHON, os.path.join(place.tests, "corpus/adapter_snapcell.py")),
+            "--have", ",".join(abilities()), "--json", report]
+    with open(os.path.join(place.tests, "corpus/disputed.json"), encoding="utf-8") as f:
+        disputed = sorted(json.load(f))
+    with open(os.path.join(place.tests, "corpus/degraded.json"), encoding="utf-8") as f:
+        degraded = json.load(f)
+    lacking = set(place.degraded.split(","))
+    left_out = disputed + [k for k, v in sorted(degraded.items()) if lacking & set(v["only_without"])]
+    if left_out:
+        print("left out here, with the reasons in disputed.json and degraded.json: " + ", ".join(left_out), flush=True)
+        line += ["--only", "^(?!(%s)$)" % "|".join(map(re.escape, left_out))]
+    own_driver = driver.startswith(place.tests)
+    root = os.geteuid() == 0
+    as_user = place.user is not None and root
+    if root and (own_driver or not as_user):
+        line.append("--lab")
+    if as_user and own_driver:
+        # The driver makes its lab as root and becomes the user then.
+        line += ["--user", place.user.pw_name]
+        status = run(line, limit_s, env=place.environment(), cwd=scratch)
+    else:
+        status = run(line, limit_s, place, cwd=scratch)
+    try:
+        with open(report, encoding="utf-8") as f:
+            counts = corpus_counts(json.load(f)["results"], "must")
+    except (OSError, ValueError):
+        counts = failure("corpus %s (%s): no report, status %s" % (os.path.basename(tree), place.name, status))
+    counts.failures = ["%s %s" % (place.name, x) for x in counts.failures]
+    counts.add(Counts(skipped=len(left_out), reasons=["%s: disputed or degraded" % x for x in left_out]))
+    shutil.rmtree(scratch, ignore_errors=True)
+    return counts
+
+
+def corpus(_top, _build, places):
+    counts = Counts()
+    for place in places:
+        for tree in ("dev", "own"):
+            folder = os.path.join(place.tests, "corpus", tree)
+            if os.path.exists(os.path.join(folder, "cases.json")):
+                print("--- corpus %s (%s)%s" % (tree, place.name, ", degraded: " + place.degraded if place.degraded else ""), flush=True)
+                counts.add(corpus_tree(place, folder, os.path.join(place.tests, "corpus/tools/run_corpus.py"), 15 * MINUTE))
+    return counts
+
+
+def outside_corpus(tree, driver):
+    """A tree of cases that lives outside the repository, with the driver beside it."""
+    def suite(_top, _build, places):
+        counts = Counts()
+        for place in places:
+            print("--- corpus %s (%s)" % (tree, place.name), flush=True)
+            counts.add(corpus_tree(place, tree, driver, 15 * MINUTE))
+        return counts
+    return suite
+
+
+def soak(top, build, places):
+    counts = Counts()
+    for place in places:
+        print("--- soak (%s)" % place.name, flush=True)
+        status = run([PYTHON, os.path.join(place.tests, "soak/soak.py")], 10 * MINUTE, place, cwd="/")
+        counts.add(Counts(passed=1) if status == 0 else failure("soak (%s)" % place.name))
+    return counts
+
+
+def vm(top, build, _places):
+    if not shutil.which("qemu-system-x86_64"):
+        return (failure if in_ci() else lambda n: skip(n, "no qemu-system-x86_64 here"))("vm")
+    report = os.path.join(build, "vm-report.json")
+    if os.path.exists(report):
+        os.unlink(report)
+    status = run([PYTHON, os.path.join(top, "tests/vm/run"), "--build", build, "--json", report], 15 * MINUTE)
+    try:
+        with open(report, encoding="utf-8") as f:
+            got = json.load(f)
+        counts = Counts(got["passed"], got["failed"], got["skipped"], got["failures"], got["reasons"])
+    except (OSError, ValueError):
+        return failure("vm: no report, status %s" % status)
+    if status != 0 and not counts.failed:
+        counts.add(failure("vm: ended with %s" % status))
+    return strict(counts, "vm") if in_ci() else counts
+
+
+# In this order: what fails fastest comes first.
+SUITES = {
+    "checks": checks,
+    "unit": unit,
+    "cli": pytest("cli", 10 * MINUTE, security=False),
+    "claims": pytest("claims", 10 * MINUTE, security=True),
+    "corpus": corpus,
+    "faults": pytest("faults", 15 * MINUTE, security=True),
+    "soak": soak,
+    "vm": vm,
+}
