@@ -12,9 +12,26 @@
 #include "base/strv.h"
 
 #define SC_MIB (1024ull * 1024)
+/* Maxima of what a request may hold. */
+#define SC_SPEC_JSON_MAX (64 * SC_MIB)
+#define SC_SPEC_CODE_MAX (16 * SC_MIB)
+#define SC_SPEC_STDIN_MAX (64 * SC_MIB)
+#define SC_SPEC_ARGS_MAX 4096         /* entries of args, and of env */
+#define SC_SPEC_ARGS_BYTES_MAX SC_MIB /* args and env together, with their NULs */
+#define SC_SPEC_ARG_BYTES_MAX 131072  /* one entry with its NUL: the kernel's MAX_ARG_STRLEN */
+#define SC_SPEC_PATH_MAX 4095
+#define SC_SPEC_NAME_MAX 255 /* one component of a path */
+#define SC_SPEC_FILES_MAX 4096
+#define SC_SPEC_DIRS_MAX 256
+#define SC_SPEC_OUTS_MAX 256
+
 /* A limit's value before the check. After it every limit is a number, or SC_UNSET where its row says so. */
 #define SC_UNSET UINT64_MAX         /* do not apply */
 #define SC_DERIVED (UINT64_MAX - 1) /* follows from other limits */
+
+/* Where the work folder lies: in the cell's memory (tmpfs), or on an image of its own. AUTO is resolved by
+ * the check. */
+enum sc_disk_backing { SC_DISK_AUTO = 0, SC_DISK_MEMORY, SC_DISK_IMAGE };
 
 struct sc_limits {
 #define LIMIT(name, kind, min, max, standard, json, description) uint64_t name;
@@ -38,23 +55,28 @@ extern const struct sc_limit_row SC_LIMIT_ROWS[];
 const struct sc_limit_row *sc_limit_row_by_option(const char *option, size_t len);
 uint64_t *sc_limit_value(struct sc_limits *limits, const struct sc_limit_row *row);
 void sc_limits_init(struct sc_limits *limits);
-/* Text form of a value as options take it: "1.5s", "512M", "128", "0.5". `size` 32 is enough. */
+/* Text form of a value as options take it: "1.5s", "512M", "128", "0.5"; "derived" or "unset" for the two
+ * values that are no numbers. `size` 32 is enough. */
 void sc_limit_format(const struct sc_limit_row *row, uint64_t value, char *ret_text, size_t size);
+/* The other way, for this row's kind: -EINVAL, -ERANGE. The row's range is not looked at. */
+int sc_limit_parse(const struct sc_limit_row *row, const char *text, uint64_t *ret_value);
+/* Resolves every SC_DERIVED limit and SC_DISK_AUTO, and refuses sizes that do not fit (src/spec/derive.c has
+ * the rules). All given limits must be within their rows. Outputs are untouched on failure. */
+int sc_limits_derive(struct sc_limits *limits, enum sc_disk_backing *backing, struct sc_err *err);
 
 enum sc_lang { SC_LANG_AUTO = 0, SC_LANG_PYTHON, SC_LANG_NODE, SC_LANG_BASH, SC_LANG_JAVA, SC_LANG_NATIVE };
 enum sc_profile { SC_PROFILE_DEFAULT = 0, SC_PROFILE_COMPUTE };
 /* What happens when a stream passes its limit. */
 enum sc_overflow { SC_OVERFLOW_CUT = 0, SC_OVERFLOW_END };
-enum sc_disk_backing { SC_DISK_AUTO = 0, SC_DISK_MEMORY, SC_DISK_IMAGE };
 
 /* What a caller may accept to go without; each is an error of its own otherwise. Bits. */
 enum sc_degrade {
-    SC_DEGRADE_MEMORY = 1 << 0,  /* whole-tree memory limit → per process (RLIMIT_DATA) */
-    SC_DEGRADE_CPU = 1 << 1,     /* whole-tree cpu time → per process (RLIMIT_CPU) */
-    SC_DEGRADE_CPUS = 1 << 2,    /* cpu rate */
-    SC_DEGRADE_IO = 1 << 3,      /* io bandwidth */
-    SC_DEGRADE_DISK = 1 << 4,    /* disk-backed work folder → tmpfs within the memory limit */
-    SC_DEGRADE_LANDLOCK = 1 << 5,/* kernel without Landlock, or older than asked */
+    SC_DEGRADE_MEMORY = 1 << 0,     /* whole-tree memory limit → per process (RLIMIT_DATA) */
+    SC_DEGRADE_CPU = 1 << 1,        /* whole-tree cpu time → per process (RLIMIT_CPU) */
+    SC_DEGRADE_CPUS = 1 << 2,       /* cpu rate */
+    SC_DEGRADE_IO = 1 << 3,         /* io bandwidth */
+    SC_DEGRADE_DISK = 1 << 4,       /* disk-backed work folder → tmpfs within the memory limit */
+    SC_DEGRADE_LANDLOCK = 1 << 5,   /* kernel without Landlock, or older than asked */
     SC_DEGRADE_OPEN_FILES = 1 << 6, /* the host's hard limit is lower than open_files */
     SC_DEGRADE_APPARMOR = 1 << 7,   /* AppArmor is on, our profile is not loaded */
 };
@@ -65,8 +87,8 @@ struct sc_spec_file {
     char *host; /* host path; NULL: `data` is the content */
     char *data;
     size_t len;
-    char *path; /* relative to the work folder, no "..", not absolute */
-    uint32_t mode; /* 0: the host file's own permission bits */
+    char *path;    /* relative to the work folder, no "..", not absolute */
+    uint32_t mode; /* 0: the host file's own permission bits; 0644 for `data` */
 };
 
 /* A host folder: copied into the work folder, or mounted read-only at an absolute path. */
@@ -111,37 +133,57 @@ struct sc_spec {
     struct sc_spec_out *outs;
     size_t n_outs;
 
-    char *root;        /* host directory used as root file system, or NULL: made from the host's /usr */
-    char *venv;        /* host directory of a Python environment, mounted read-only at the same path */
-    char *interpreter; /* host path of an interpreter, its prefix mounted read-only at the same path */
-    char *pin;         /* processors to pin to, "0" or "0,2-3", or NULL */
-    char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the caller's own */
-    bool pty;          /* the program gets a terminal of the cell's own */
+    char *root;          /* host directory used as root file system, or NULL: made from the host's /usr */
+    char *venv;          /* host directory of a Python environment, mounted read-only at the same path */
+    char *interpreter;   /* host path of an interpreter, its prefix mounted read-only at the same path */
+    char *pin;           /* processors to pin to, "0" or "0,2-3", or NULL */
+    char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the
+                            caller's own */
+    bool pty;            /* the program gets a terminal of the cell's own */
 };
 
 void sc_spec_init(struct sc_spec *spec);
 void sc_spec_fini(struct sc_spec *spec);
+/* A copy that owns everything but stdin_fd, which stays borrowed. `ret_copy` needs no sc_spec_init. */
+int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy);
 
 /* One limit or scalar option by its option name ("wall", "cwd", "profile", …) from text, as the command line
- * and the library's setters use it. Unknown name or bad value: a usage error naming option, value, allowed. */
+ * and the library's setters use it. Unknown name or bad value: a usage error naming option, value, allowed.
+ */
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
-/* "SRC[:DST]" forms of --file, --dir (":ro" suffix mounts), --out GLOB[:DIR], --env NAME=VALUE, --allow-degraded LIST. */
+/* "SRC[:DST]" forms of --file, --dir (":ro" suffix mounts), --out GLOB[:DIR], --env NAME=VALUE,
+ * --allow-degraded LIST. A colon within a part is written "\:", a backslash "\\". The same NAME given again
+ * replaces its value. */
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
+/* What runs. Each replaces what the same call set before; the check refuses a spec with two of the three. */
 int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);
+int sc_spec_set_program(struct sc_spec *spec, const char *host_path, struct sc_err *err);
+/* NULL-terminated: the whole command, and the arguments after program or code. */
+int sc_spec_set_command(struct sc_spec *spec, const char *const *argv, struct sc_err *err);
+int sc_spec_set_args(struct sc_spec *spec, const char *const *args, struct sc_err *err);
+/* Forgets program, code or command and their arguments. */
+void sc_spec_clear_program(struct sc_spec *spec);
 int sc_spec_set_stdin(struct sc_spec *spec, const void *data, size_t len, struct sc_err *err);
 
 /* JSON form: `{"language": "python", "code": "…", "limits": {…}, …}`; unknown fields are refused with their
- * path. docs/spec.md is the reference. */
+ * path. docs/spec.md is the reference. `spec` has been through sc_spec_init; what the text names is set on
+ * top of what is there. On failure the spec is half filled and fit only for sc_spec_fini. */
 int sc_spec_from_json(struct sc_spec *spec, const char *text, size_t len, struct sc_err *err);
-/* Heap-allocated JSON text of a spec, or NULL. */
+/* Heap-allocated JSON text of a spec, from which sc_spec_from_json makes the same spec; NULL when memory ran
+ * out, or a string of a spec that was not checked is no UTF-8. stdin_fd has no JSON form and is left out. */
 char *sc_spec_to_json(const struct sc_spec *spec);
 
-/* The check: ranges, names, paths, sizes that fit; resolves SC_DERIVED limits and SC_LANG_AUTO (suffix, shebang).
- * Reads host files' metadata only. `host_memory` caps the memory limit. Nothing else decides what is allowed. */
+/* The check: ranges, names, paths, sizes that fit; resolves SC_DERIVED limits, SC_DISK_AUTO, and SC_LANG_AUTO
+ * (suffix, shebang, ELF; it stays AUTO for a command); a command that is a relative path with a slash becomes
+ * the program of that host path; root, venv and interpreter become absolute. Reads host files' metadata, and
+ * the first bytes of a program without a telling suffix. `host_memory` caps the memory limit (0: not known).
+ * Nothing else decides what is allowed. A checked spec passes again. On failure it may be partly resolved. */
 int sc_spec_check(struct sc_spec *spec, uint64_t host_memory, struct sc_err *err);
 
 const char *sc_lang_name(enum sc_lang lang);
 int sc_lang_by_name(const char *name, enum sc_lang *ret_lang);
 const char *sc_profile_name(enum sc_profile profile);
+const char *sc_overflow_name(enum sc_overflow overflow);
+const char *sc_disk_backing_name(enum sc_disk_backing backing);
 
 #endif

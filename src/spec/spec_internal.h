@@ -1,0 +1,72 @@
+/* What the files of this folder share. */
+#ifndef SC_SPEC_SPEC_INTERNAL_H
+#define SC_SPEC_SPEC_INTERNAL_H
+
+#include <sys/stat.h>
+
+#include "spec/spec.h"
+
+/* One word of a closed set, as text forms name it. Lists end with a NULL name. */
+struct sc_spec_word {
+    const char *name;
+    int value;
+};
+extern const struct sc_spec_word SC_SPEC_PROFILES[];
+extern const struct sc_spec_word SC_SPEC_OVERFLOWS[];
+extern const struct sc_spec_word SC_SPEC_BACKINGS[];
+
+int sc_spec_no_memory(struct sc_err *err);
+/* "field: value: what": a usage error whose value is shown safely. */
+int sc_spec_bad(struct sc_err *err, const char *field, const char *value, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Sets *ret_value to the word's value, or names all that are allowed. */
+int sc_spec_word(const struct sc_spec_word *words, const char *field, const char *text, int *ret_value,
+                 struct sc_err *err);
+int sc_spec_lang(const char *field, const char *text, enum sc_lang *ret_lang, struct sc_err *err);
+int sc_spec_degrade(const char *field, const char *text, size_t len, uint32_t *bits, struct sc_err *err);
+
+/* Frees *at and puts a copy in its place. */
+int sc_spec_put_text(char **at, const char *text, struct sc_err *err);
+int sc_spec_put_data(char **at, size_t *at_len, const void *data, size_t len, struct sc_err *err);
+
+/* One more entry of files, dirs, outs: zeroed, owned by the spec from now on. */
+int sc_spec_new_file(struct sc_spec *spec, const char *field, struct sc_spec_file **ret_file,
+                     struct sc_err *err);
+int sc_spec_new_dir(struct sc_spec *spec, const char *field, struct sc_spec_dir **ret_dir,
+                    struct sc_err *err);
+int sc_spec_new_out(struct sc_spec *spec, const char *field, struct sc_spec_out **ret_out,
+                    struct sc_err *err);
+int sc_spec_add_env(struct sc_spec *spec, const char *field, const char *name, const char *value,
+                    struct sc_err *err);
+
+/* `what` is "option" (limits are offered too) or "repeatable option". */
+int sc_spec_unknown_option(const char *option, const char *const *others, const char *what,
+                           struct sc_err *err);
+
+/* Limits: "field: value: allowed MIN to MAX", as options write it, or as JSON does. */
+int sc_spec_limit_range(const struct sc_limit_row *row, uint64_t value, const char *field, const char *shown,
+                        bool json, struct sc_err *err);
+
+/* Text rules. `field` names the option or JSON field in the error. */
+int sc_spec_text_ok(const char *field, const char *text, size_t max, struct sc_err *err);
+int sc_spec_host_path_ok(const char *field, const char *path, struct sc_err *err);
+/* Below the work folder: relative, no empty component, no "." or "..". */
+int sc_spec_inner_path_ok(const char *field, const char *path, struct sc_err *err);
+/* Inside the cell, absolute; the same rules for what follows the first slash. "/" alone is fine. */
+int sc_spec_absolute_path_ok(const char *field, const char *path, struct sc_err *err);
+/* The path is not what every cell has of its own (/proc, /tmp, …), nor below or above it. */
+int sc_spec_mount_path_ok(const char *field, const char *path, struct sc_err *err);
+int sc_spec_env_name_ok(const char *field, const char *name, size_t len, struct sc_err *err);
+int sc_spec_pin_ok(const char *field, const char *text, struct sc_err *err);
+
+/* A regular, readable file of the host. */
+int sc_spec_host_file_ok(const char *field, const char *path, struct stat *ret_st, struct sc_err *err);
+int sc_spec_host_dir_ok(const char *field, const char *path, struct sc_err *err);
+
+/* The parts of the check. */
+int sc_spec_check_places(struct sc_spec *spec, struct sc_err *err);
+int sc_spec_check_program(struct sc_spec *spec, struct sc_err *err);
+int sc_spec_check_files(const struct sc_spec *spec, struct sc_err *err);
+
+#endif
