@@ -1,4 +1,5 @@
-/* What a run came to. Everything here is told from outside the cell; `artifacts` are files of the program's making. */
+/* What a run came to. Everything here is told from outside the cell; `artifacts` are files of the program's
+ * making. */
 #ifndef SC_RESULT_RESULT_H
 #define SC_RESULT_RESULT_H
 
@@ -12,7 +13,7 @@
 /* What ended the run. A closed set: docs/result.md. */
 enum sc_status {
     SC_STATUS_OK = 0,
-    SC_STATUS_ERROR,      /* the program failed: exit code not 0 */
+    SC_STATUS_ERROR, /* the program failed: exit code not 0 */
     SC_STATUS_SIGNALED,
     SC_STATUS_TIMEOUT,
     SC_STATUS_CPU_TIMEOUT,
@@ -29,30 +30,40 @@ extern const char *const SC_STATUS_NAMES[];
 
 /* Limits that were touched; bits. */
 enum sc_limit_hit {
-    SC_HIT_WALL = 1 << 0, SC_HIT_CPU = 1 << 1, SC_HIT_MEMORY = 1 << 2, SC_HIT_TASKS = 1 << 3,
-    SC_HIT_DISK = 1 << 4, SC_HIT_DISK_INODES = 1 << 5, SC_HIT_TMP = 1 << 6, SC_HIT_TMP_INODES = 1 << 7,
-    SC_HIT_SHM = 1 << 8, SC_HIT_STDOUT = 1 << 9, SC_HIT_STDERR = 1 << 10, SC_HIT_ARTIFACTS = 1 << 11,
+    SC_HIT_WALL = 1 << 0,
+    SC_HIT_CPU = 1 << 1,
+    SC_HIT_MEMORY = 1 << 2,
+    SC_HIT_TASKS = 1 << 3,
+    SC_HIT_DISK = 1 << 4,
+    SC_HIT_DISK_INODES = 1 << 5,
+    SC_HIT_TMP = 1 << 6,
+    SC_HIT_TMP_INODES = 1 << 7,
+    SC_HIT_SHM = 1 << 8,
+    SC_HIT_STDOUT = 1 << 9,
+    SC_HIT_STDERR = 1 << 10,
+    SC_HIT_ARTIFACTS = 1 << 11,
     SC_HIT_FILE_SIZE = 1 << 12,
 };
-extern const char *const SC_HIT_NAMES[]; /* index = bit number, ended by NULL; same words as the limits' JSON stems */
+extern const char
+    *const SC_HIT_NAMES[]; /* index = bit number, ended by NULL; same words as the limits' JSON stems */
 
 struct sc_usage {
-    uint64_t wall_ns;       /* hand-over to end */
-    uint64_t start_ns;      /* making the cell, before hand-over */
-    uint64_t queue_ns;      /* waiting for a place, before that */
+    uint64_t wall_ns;  /* hand-over to end */
+    uint64_t start_ns; /* making the cell, before hand-over */
+    uint64_t queue_ns; /* waiting for a place, before that */
     uint64_t cpu_user_ns, cpu_system_ns;
     uint64_t memory_peak_bytes; /* the group's peak: holds page cache and tmpfs; 0 where no group counts */
     uint64_t rss_peak_bytes;    /* largest resident size of one process */
     uint64_t tasks_peak;        /* 0 where the kernel does not tell */
     uint64_t stdout_bytes, stderr_bytes; /* all that was written, kept or not */
-    uint64_t disk_bytes;        /* used in the work folder at the end */
+    uint64_t disk_bytes;                 /* used in the work folder at the end */
     uint64_t disk_inodes;
 };
 
 struct sc_denial {
-    char layer[24];     /* "seccomp", "limit", "agent" */
-    char action[48];    /* "unshare", "socket", "tasks" */
-    char resource[96];  /* what it was about, e.g. "family 17" */
+    char layer[24];    /* "seccomp", "limit", "agent" */
+    char action[48];   /* "unshare", "socket", "tasks" */
+    char resource[96]; /* what it was about, e.g. "family 17" */
     char rule[64];
     char hint[160];
     uint64_t count;
@@ -77,13 +88,13 @@ struct sc_stream {
 
 struct sc_result {
     enum sc_status status;
-    int exit_code; /* of the program when it exited, else -1 */
-    int signal;    /* that ended it, or 0 */
+    int exit_code;     /* of the program when it exited, else -1 */
+    int signal;        /* that ended it, or 0 */
     char message[512]; /* one line for people: why it ended so; for sandbox_error what failed */
     struct sc_stream out, err;
     struct sc_usage usage;
     uint32_t limits_hit;
-    uint32_t degraded; /* enum sc_degrade bits that were used */
+    uint32_t degraded;     /* enum sc_degrade bits that were used */
     bool agent_shares_uid; /* rootless without a subordinate id */
     struct sc_denial denials[SC_DENIALS_MAX];
     size_t n_denials;
@@ -95,9 +106,11 @@ struct sc_result {
 
 void sc_result_init(struct sc_result *result, uint64_t stdout_max, uint64_t stderr_max);
 void sc_result_fini(struct sc_result *result);
-/* Counts a denial: the same layer, action, resource and rule only raise `count`. */
+/* Counts a denial: the same layer, action, resource and rule only raise `count`. Texts are copied and cut to
+ * their fields; `hint` may be NULL. Beyond 63 kinds, one last entry {"result", "more"} counts the rest. */
 void sc_result_deny(struct sc_result *result, const char *layer, const char *action, const char *resource,
                     const char *rule, const char *hint);
+/* Copy their texts, but `why` is borrowed for the result's life. 0 or -ENOMEM. */
 int sc_result_add_artifact(struct sc_result *result, const char *path, const char *saved, uint64_t size);
 int sc_result_add_skip(struct sc_result *result, const char *path, const char *why);
 
