@@ -53,10 +53,10 @@ static int parse_scaled(const char *text, const struct unit *units, uint64_t *re
             break;
     if (!units->suffix)
         return -EINVAL;
-    uint64_t value, part;
-    if (__builtin_mul_overflow(whole, units->scale, &value) ||
-        __builtin_mul_overflow(fraction, units->scale, &part) ||
-        __builtin_add_overflow(value, part / divisor, &value))
+    uint64_t value;
+    /* Nine digits of a terabyte do not fit 64 bits; what is left of them after the division does. */
+    uint64_t part = (uint64_t)((unsigned __int128)fraction * units->scale / divisor);
+    if (__builtin_mul_overflow(whole, units->scale, &value) || __builtin_add_overflow(value, part, &value))
         return -ERANGE;
     *ret_value = value;
     return 0;

@@ -158,16 +158,14 @@ static bool is_control(const uint8_t *s, size_t step)
 const char *sc_text_show(char *ret_text, size_t size, const char *text, size_t len)
 {
     const uint8_t *s = (const uint8_t *)text;
-    size_t out = 0, i = 0;
-    while (i < len) {
+    size_t out = 0, cut = 0; /* cut: the last place that leaves room for the dots */
+    for (size_t i = 0; i < len;) {
         bool valid;
         size_t step = utf8_step(s + i, len - i, &valid);
         bool escape = !valid || is_control(s + i, step);
-        size_t need = escape ? step * 4 : step;
-        /* Room for the dots and the NUL, unless this is the last piece. */
-        if (out + need + (i + step < len ? 4 : 1) > size) {
-            memcpy(ret_text + out, "...", 3);
-            out += 3;
+        if (out + (escape ? step * 4 : step) >= size) {
+            memcpy(ret_text + cut, "...", 3);
+            out = cut + 3;
             break;
         }
         for (size_t k = 0; k < step; k++)
@@ -176,6 +174,8 @@ const char *sc_text_show(char *ret_text, size_t size, const char *text, size_t l
             else
                 ret_text[out++] = text[i + k];
         i += step;
+        if (out + 4 <= size)
+            cut = out;
     }
     ret_text[out] = '\0';
     return ret_text;

@@ -11,7 +11,7 @@
 struct sc_group_usage {
     uint64_t cpu_user_ns, cpu_system_ns;
     uint64_t memory_peak_bytes;
-    uint64_t tasks_peak; /* 0: the kernel does not tell */
+    uint64_t tasks_peak; /* the agent included; 0: the kernel does not tell */
     bool oom_killed;     /* the group's own out-of-memory counter moved: memory.events / memory.oom_control */
     bool tasks_refused;  /* pids.events max moved */
 };
@@ -21,28 +21,35 @@ struct sc_group_usage {
 struct sc_group {
     int dir_fds[SC_CTL_COUNT];  /* by controller; -1: not had. v2: all the same directory, descriptors apart */
     int parent_fds[SC_CTL_COUNT];
-    char name[80];              /* "snapcell-<pid>-<starttime>-<n>": whose it is shows when it is stale */
-    bool v2;                    /* join by CLONE_INTO_CGROUP with dir_fds[SC_CTL_MEMORY] (or any that is there) */
-    int oom_event_fd;           /* v1: eventfd of memory.oom_control; v2: inotify on memory.events; -1: none */
+    char name[80];              /* "snapcell-<pid>-<starttime>-<pid ns>-<n>": whose it is shows when it is stale */
+    bool v2;                    /* there is a v2 group: join by CLONE_INTO_CGROUP with v2_fd */
+    int v2_fd;                  /* borrowed from dir_fds; -1: none. A mixed host needs it and the task descriptors */
+    /* Becomes readable when the kernel ran out of memory in the group (v1: eventfd; v2: epoll on memory.events,
+     * which also moves when the limit is merely touched): then ask sc_group_oom, which quiets it. -1: none. */
+    int oom_event_fd;
+    int oom_fd, cpu_fd;         /* counters kept open: memory.events or memory.oom_control; cpu.stat or cpuacct.usage */
+    enum sc_cgroup_version versions[SC_CTL_COUNT];
+    signed char shares[SC_CTL_COUNT]; /* the first controller with the same directory: itself, if its own */
 };
 
 /* Makes the groups and writes every value of plan->cgroup. On failure nothing is left behind. */
 int sc_group_open(struct sc_group *group, const struct sc_plan *plan, struct sc_err *err);
 /* v1: descriptors of the `tasks` files that the child writes "0" to, before anything else; opened for writing.
- * Returns how many (0 on v2). */
+ * Returns how many (0 on v2); the caller closes them. */
 int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT]);
-/* Kills every process in the groups (cgroup.kill, else reading cgroup.procs until empty). Bounded in time. */
+/* Kills every process in the groups: cgroup.kill and back at once; without it no more forks, then cgroup.procs until
+ * it is empty, for at most 2 s. 0, or negative errno (-EBUSY: some are left). */
 int sc_group_kill(struct sc_group *group);
 /* 1 when no process is left in any of them, 0 when some are. */
 int sc_group_empty(struct sc_group *group);
-/* Total processor time so far, for the cpu clock: one read. */
+/* Total processor time so far, for the cpu clock: one read. -ENODATA when no group counts it. */
 int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns);
-/* True when the out-of-memory counter moved; reads the evidence, not the event descriptor. */
+/* True when the out-of-memory counter moved; reads the evidence, and quiets the event descriptor. */
 bool sc_group_oom(struct sc_group *group);
 /* Everything, once at the end, before closing. */
 int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage);
 /* Removes the directories (they must be empty; waits at most 2 s for dying processes) and closes. NULL-safe,
- * half-made-safe. */
+ * half-made-safe. 0, or negative errno when one stayed: the next sc_group_sweep takes it. */
 int sc_group_close(struct sc_group *group);
 
 /* Removes groups that dead makers left below this host's parents: by pid and start time in the name. Returns

@@ -50,7 +50,7 @@ struct sc_plan_fresh {
 /* Paths of the fresh /proc that are covered: by a made-up file of the template, or by nothing. */
 struct sc_plan_mask {
     const char *path;
-    const char *with; /* template file laid over it; NULL: an empty, unreadable one */
+    const char *with; /* what of the template is laid over it */
 };
 
 struct sc_plan_lock {
@@ -71,7 +71,7 @@ struct sc_plan_cgroup {
 };
 
 #define SC_PLAN_FRESH_MAX 8
-#define SC_PLAN_MASK_MAX 40
+#define SC_PLAN_MASK_MAX 48
 #define SC_PLAN_LOCK_MAX 12
 #define SC_PLAN_RLIMIT_MAX 12
 #define SC_PLAN_CGROUP_MAX 24

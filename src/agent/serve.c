@@ -1,0 +1,166 @@
+/* Theory of operation.
+ *
+ * The agent sleeps in poll on two descriptors: the supervisor's stream and a signalfd for SIGCHLD. A program's end is
+ * reported before any other dead child is looked at, so that a storm of orphans cannot delay the verdict. The stream's end
+ * means the supervisor is gone: the agent exits, and the kernel kills every process of the pid namespace with it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "base/fd.h"
+#include "base/frame.h"
+
+struct server {
+    struct sc_agent *agent;
+    struct sc_agent_files files;
+    struct sc_frame_reader reader;
+    pid_t program; /* 0 before START, -1 after its end */
+    int children;  /* signalfd */
+};
+
+void sc_agent_describe(struct sc_msg_failed *failed, const char *stage, const char *object, int code)
+{
+    memset(failed, 0, sizeof *failed);
+    failed->code = code;
+    strncpy(failed->stage, stage, sizeof failed->stage - 1);
+    strncpy(failed->object, object ? object : "", sizeof failed->object - 1);
+}
+
+void sc_agent_fail(int control, const char *stage, const char *object, int code)
+{
+    struct sc_msg_failed failed;
+    sc_agent_describe(&failed, stage, object, code);
+    sc_frame_send(control, SC_MSG_FAILED, 0, &failed, sizeof failed);
+    _exit(1);
+}
+
+static void start(struct server *server)
+{
+    struct sc_msg_failed failed;
+    if (server->program != 0)
+        sc_agent_fail(server->agent->control, "protocol", "START twice", -EPROTO);
+    pid_t pid = sc_agent_spawn(server->agent, &failed);
+    if (pid < 0) {
+        sc_frame_send(server->agent->control, SC_MSG_FAILED, 0, &failed, sizeof failed);
+        _exit(1);
+    }
+    server->program = pid;
+    sc_frame_send(server->agent->control, SC_MSG_STARTED, 0, NULL, 0);
+}
+
+static void resize(struct server *server, const uint8_t *payload, uint32_t len)
+{
+    struct sc_msg_size size;
+    if (len != sizeof size || server->agent->pty_master < 0)
+        sc_agent_fail(server->agent->control, "protocol", "RESIZE", -EPROTO);
+    memcpy(&size, payload, sizeof size);
+    struct winsize window = {.ws_row = size.rows, .ws_col = size.cols};
+    ioctl(server->agent->pty_master, TIOCSWINSZ, &window);
+}
+
+static void handle(struct server *server, const struct sc_frame *frame, const uint8_t *payload)
+{
+    struct sc_agent *agent = server->agent;
+    switch (frame->type) {
+    case SC_MSG_START:
+        start(server);
+        return;
+    case SC_MSG_RESIZE:
+        resize(server, payload, frame->len);
+        return;
+    case SC_MSG_FILE:
+    case SC_MSG_DATA:
+    case SC_MSG_CLOSE:
+    case SC_MSG_DIR:
+        if (server->program == 0) {
+            int r = sc_agent_file_message(agent, &server->files, frame->type, payload, frame->len);
+            if (r < 0)
+                sc_agent_fail(agent->control, "file", frame->len > 8 && frame->type != SC_MSG_DATA ?
+                              (const char *)payload + sizeof(struct sc_msg_file) : "", r);
+            return;
+        }
+        break;
+    }
+    sc_agent_fail(agent->control, "protocol", "message out of place", -EPROTO);
+}
+
+static void read_control(struct server *server)
+{
+    struct sc_frame frame;
+    const uint8_t *payload;
+    ssize_t n = sc_frame_fill(&server->reader, server->agent->control, NULL, NULL);
+    if (n <= 0)
+        _exit(0); /* the supervisor is gone */
+    int r;
+    while ((r = sc_frame_next(&server->reader, &frame, &payload)) > 0)
+        handle(server, &frame, payload);
+    if (r < 0)
+        sc_agent_fail(server->agent->control, "protocol", "frame", r);
+}
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+static void report_end(struct server *server, int status, const struct rusage *usage)
+{
+    struct sc_msg_exit message = {
+        .wait_status = status,
+        .user_ns = ns_of(&usage->ru_utime),
+        .system_ns = ns_of(&usage->ru_stime),
+        .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024,
+    };
+    server->program = -1;
+    sc_frame_send(server->agent->control, SC_MSG_EXIT, 0, &message, sizeof message);
+}
+
+static void reap(struct server *server)
+{
+    struct signalfd_siginfo info;
+    struct rusage usage;
+    int status;
+    while (read(server->children, &info, sizeof info) == (ssize_t)sizeof info)
+        ;
+    if (server->program > 0 && wait4(server->program, &status, WNOHANG, &usage) == server->program)
+        report_end(server, status, &usage);
+    for (;;) {
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid <= 0)
+            return;
+        if (pid == server->program)
+            report_end(server, status, &usage);
+    }
+}
+
+void sc_agent_serve(struct sc_agent *agent)
+{
+    static struct server server; /* too large for a small stack */
+    sigset_t child;
+    server.agent = agent;
+    server.files.open_fd = -1;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    server.children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (server.children < 0)
+        sc_agent_fail(agent->control, "agent", "signalfd", -errno);
+    for (;;) {
+        struct pollfd polls[2] = {{server.children, POLLIN, 0}, {agent->control, POLLIN, 0}};
+        if (poll(polls, 2, -1) < 0 && errno != EINTR)
+            sc_agent_fail(agent->control, "agent", "poll", -errno);
+        if (polls[0].revents)
+            reap(&server);
+        if (polls[1].revents)
+            read_control(&server);
+    }
+}

@@ -1,0 +1,14 @@
+/* Should: the program starts in the folder the plan names, reached with its own rights.
+ * Must not: start anywhere else when that fails.
+ * Verified by: claims fs-cwd.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "cell/enter.h"
+
+int enter_cwd(struct sc_enter *enter)
+{
+    enter->object = sc_image_text(enter->image, enter->image->cwd);
+    return chdir(enter->object) < 0 ? -errno : 0;
+}

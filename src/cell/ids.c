@@ -1,0 +1,45 @@
+/* One host uid for each live cell. The ids in use are locks on bytes of one file: the kernel lets a lock go when its last
+ * holder is gone, so that a killed supervisor leaks none, and the agent holds its cell's for as long as it lives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cell/space.h"
+
+#define LOCK_DIR "/run/snapcell"
+#define LOCK_FILE LOCK_DIR "/ids"
+#define TRIES 4096
+
+static int open_lock_file(void)
+{
+    if (mkdir(LOCK_DIR, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+int sc_ids_take(const struct sc_host *host, uint32_t *ret_uid, struct sc_err *err)
+{
+    uint32_t pairs = host->cell_uid_count / 2, start = 0;
+    if (pairs == 0)
+        return sc_err_set(err, SC_ERR_HOST, -ENOSPC, "the range of host ids for cells is empty");
+    int fd = open_lock_file();
+    if (fd < 0)
+        return sc_err_sys(err, fd, LOCK_FILE);
+    if (getrandom(&start, sizeof start, 0) != sizeof start)
+        start = (uint32_t)getpid();
+    for (uint32_t i = 0; i < pairs && i < TRIES; i++) {
+        uint32_t pair = (start + i) % pairs;
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = pair, .l_len = 1};
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+            *ret_uid = host->cell_uid_base + pair * 2;
+            return fd;
+        }
+    }
+    close(fd);
+    return sc_err_set(err, SC_ERR_HOST, -EAGAIN, "no free host id for a cell: %u of them are in use", TRIES);
+}

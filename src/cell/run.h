@@ -1,0 +1,94 @@
+/* One run, from beginning to end: what the files of src/cell/run_*.c share.
+ *
+ * begin (groups, namespaces, streams) → launch (agent) → feed (files) → watch (until something ends it) → bury (kill, drain,
+ * reap) → collect (artifacts) → judge (verdict). Each step takes the run as the one before left it; bury is reached on every
+ * way out once the agent lives.
+ */
+#ifndef SC_CELL_RUN_H
+#define SC_CELL_RUN_H
+
+#include <sys/resource.h>
+
+#include "agent/proto.h"
+#include "base/frame.h"
+#include "cell/cell.h"
+#include "cell/group.h"
+#include "cell/space.h"
+
+struct sc_works {
+    const struct sc_plan *plan;
+    struct sc_template tmpl;
+    int agent; /* the agent's sealed image */
+    int image; /* the plan's */
+    int null;  /* /dev/null */
+    struct sc_space *spaces; /* made ahead */
+    size_t n_spaces;
+};
+
+/* Why the supervisor ended the cell; NONE: the program ended by itself. The first reason stays. */
+enum sc_end {
+    SC_END_NONE = 0,
+    SC_END_EXIT,      /* the agent reported the program's end */
+    SC_END_WALL,
+    SC_END_CPU,
+    SC_END_MEMORY,
+    SC_END_OUTPUT,
+    SC_END_CANCEL,
+    SC_END_AGENT,     /* the agent is gone without a report */
+    SC_END_FAILED,    /* the agent reported a failure of its own */
+};
+
+struct sc_run {
+    struct sc_works *works;
+    const struct sc_plan *plan;
+    const struct sc_callbacks *callbacks; /* never NULL */
+    struct sc_result *result;
+
+    struct sc_group group;
+    bool has_group;
+    struct sc_space space;
+    pid_t pid;
+    int pidfd;
+    int control;
+    int in, out, err;               /* our ends; -1 once closed */
+    int child_in, child_out, child_err; /* the program's ends, until the agent has them */
+    int ready[SC_READY_COUNT];      /* descriptors from the agent, by enum sc_ready_fd */
+    size_t stdin_done;
+    struct sc_buf stdin_chunk;      /* what was read from stdin_fd and not yet written */
+    bool stdin_eof;
+
+    struct sc_frame_reader *reader;
+    uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
+    uint64_t cpu_base_ns, next_cpu_check_ns;
+    bool exec_used;                 /* `compute`: the one exec was let through */
+    enum sc_end end;
+    struct sc_msg_exit exit;
+    struct sc_msg_failed failed;
+    struct rusage agent_usage;      /* of the agent and everything it reaped */
+};
+
+/* Sets the reason if there is none yet, and the time. */
+void sc_run_end(struct sc_run *run, enum sc_end why);
+
+/* run_streams.c */
+int sc_run_open_streams(struct sc_run *run, struct sc_err *err);
+void sc_run_read_stream(struct sc_run *run, int *fd, int number);
+void sc_run_write_stdin(struct sc_run *run);
+/* Takes what is left in the pipes without waiting. */
+void sc_run_drain(struct sc_run *run);
+/* run_launch.c: 0 when the agent lives and has its boot message; then feed has to follow. */
+int sc_run_launch(struct sc_run *run, struct sc_err *err);
+/* run_feed.c: program, files and START. An agent that is gone is not an error here: watch will see it. */
+int sc_run_feed(struct sc_run *run, struct sc_err *err);
+/* run_watch.c: returns when run->end is set. */
+int sc_run_watch(struct sc_run *run, struct sc_err *err);
+/* run_notice.c: one refused call that was reported. */
+void sc_run_notice(struct sc_run *run);
+/* run_bury.c: afterwards no process of the cell is left. */
+int sc_run_bury(struct sc_run *run, struct sc_err *err);
+/* run_artifacts.c */
+int sc_run_collect(struct sc_run *run, struct sc_err *err);
+/* run_judge.c */
+int sc_run_judge(struct sc_run *run, struct sc_err *err);
+
+#endif

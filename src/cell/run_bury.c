@@ -1,0 +1,54 @@
+/* The end of a cell: kill everything, take what is in the pipes, reap. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/run.h"
+
+/* A process with a large memory takes milliseconds to die; one that hangs in the kernel may take longer, but not for ever. */
+#define DEATH_PATIENCE_NS (30 * SC_NS_PER_S)
+
+/* Until process 1 is dead, which it is only after every other process of its namespace. */
+static int wait_for_death(struct sc_run *run)
+{
+    uint64_t until = sc_now_ns() + DEATH_PATIENCE_NS;
+    for (;;) {
+        struct pollfd polls[3] = {{run->pidfd, POLLIN, 0}, {run->out, POLLIN, 0}, {run->err, POLLIN, 0}};
+        uint64_t now = sc_now_ns();
+        if (now >= until)
+            return -ETIMEDOUT;
+        const struct timespec timeout = {(time_t)((until - now) / SC_NS_PER_S), (long)((until - now) % SC_NS_PER_S)};
+        if (ppoll(polls, 3, &timeout, NULL) < 0 && errno != EINTR)
+            return -errno;
+        /* Full pipes hold nobody who is being killed, but what is in them belongs to the result. */
+        if (polls[1].revents)
+            sc_run_read_stream(run, &run->out, 1);
+        if (polls[2].revents)
+            sc_run_read_stream(run, &run->err, 2);
+        if (polls[0].revents)
+            return 0;
+    }
+}
+
+int sc_run_bury(struct sc_run *run, struct sc_err *err)
+{
+    sc_run_end(run, SC_END_CANCEL); /* no reason yet: an error of ours on the way */
+    int r = sc_sys_pidfd_kill(run->pidfd, SIGKILL);
+    if (r == -ESRCH)
+        r = 0;
+    if (run->has_group && r == 0)
+        r = sc_group_kill(&run->group);
+    int dead = wait_for_death(run);
+    if (dead < 0)
+        return sc_err_sys(err, dead, "the cell's processes do not die");
+    while (wait4(run->pid, NULL, __WALL, &run->agent_usage) < 0)
+        if (errno != EINTR)
+            return sc_err_sys(err, -errno, "wait");
+    sc_run_drain(run);
+    sc_close(&run->in);
+    return r < 0 ? sc_err_sys(err, r, "killing the cell") : 0;
+}

@@ -1,0 +1,184 @@
+/* What goes into the cell before the program starts: its source, files and folders, as messages to the agent, which writes
+ * them as the program's user and on the cell's account. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cell/run.h"
+#include "spec/lang.h"
+
+/* Of one --dir that is copied. */
+#define TREE_FILES_MAX 100000
+#define TREE_DEPTH_MAX 64
+
+struct feeder {
+    struct sc_run *run;
+    struct sc_err *err;
+    unsigned files; /* so far */
+};
+
+/* An agent that died takes no more: not our failure to report, watch will tell why it died. */
+static int say(struct feeder *feeder, uint16_t type, const void *payload, size_t len)
+{
+    int r = sc_frame_send(feeder->run->control, type, 0, payload, len);
+    if (r == -EAGAIN)
+        return sc_err_sys(feeder->err, -ETIMEDOUT, "the agent does not take its files");
+    return r;
+}
+
+static int say_path(struct feeder *feeder, uint16_t type, const char *path, uint32_t mode)
+{
+    char payload[sizeof(struct sc_msg_file) + PATH_MAX];
+    struct sc_msg_file head = {.mode = mode};
+    size_t len = strlen(path) + 1;
+    if (len > PATH_MAX)
+        return sc_err_usage(feeder->err, "file", "%.80s…: path is longer than %d bytes", path, PATH_MAX - 1);
+    memcpy(payload, &head, sizeof head);
+    memcpy(payload + sizeof head, path, len);
+    return say(feeder, type, payload, sizeof head + len);
+}
+
+static int send_bytes(struct feeder *feeder, const char *path, uint32_t mode, const void *data, size_t len)
+{
+    int r = say_path(feeder, SC_MSG_FILE, path, mode);
+    for (const char *at = data; r == 0 && len > 0;) {
+        size_t n = len < SC_FRAME_MAX ? len : SC_FRAME_MAX;
+        r = say(feeder, SC_MSG_DATA, at, n);
+        at += n;
+        len -= n;
+    }
+    return r == 0 ? say(feeder, SC_MSG_CLOSE, NULL, 0) : r;
+}
+
+static int send_open_file(struct feeder *feeder, int fd, const char *path, uint32_t mode)
+{
+    char chunk[SC_FRAME_MAX];
+    int r = say_path(feeder, SC_MSG_FILE, path, mode);
+    while (r == 0) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return sc_err_sys(feeder->err, -errno, "reading %s", path);
+        if (n == 0)
+            return say(feeder, SC_MSG_CLOSE, NULL, 0);
+        r = say(feeder, SC_MSG_DATA, chunk, (size_t)n);
+    }
+    return r;
+}
+
+static int send_host_file(struct feeder *feeder, const char *host, const char *path, uint32_t mode)
+{
+    struct stat st;
+    /* O_NONBLOCK: a name that has become a fifo since the check must not hold us. */
+    int fd = open(host, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return sc_err_usage(feeder->err, "file", "%s: cannot be read: %s", host, strerror(errno));
+    int r;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        r = sc_err_usage(feeder->err, "file", "%s: is not a regular file", host);
+    else
+        r = send_open_file(feeder, fd, path, mode ? mode : st.st_mode & 0777);
+    close(fd);
+    return r;
+}
+
+static int send_tree(struct feeder *feeder, int dir, const char *path, unsigned depth);
+
+/* Regular files and folders are copied; a link or a special file inside a folder is refused, not followed. */
+static int send_entry(struct feeder *feeder, int dir, const char *name, const char *path, unsigned depth)
+{
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int r = -errno;
+        sc_close(&fd);
+        return r == -ELOOP ? sc_err_usage(feeder->err, "dir", "%s: is a symbolic link; a copied folder may hold only "
+                                          "files and folders", path)
+                           : sc_err_usage(feeder->err, "dir", "%s: cannot be read: %s", path, strerror(-r));
+    }
+    int r;
+    if (++feeder->files > TREE_FILES_MAX)
+        r = sc_err_usage(feeder->err, "dir", "%s: more than %d files; mount it with :ro instead", path, TREE_FILES_MAX);
+    else if (S_ISDIR(st.st_mode))
+        r = send_tree(feeder, fd, path, depth + 1);
+    else if (S_ISREG(st.st_mode))
+        r = send_open_file(feeder, fd, path, st.st_mode & 0777);
+    else
+        r = sc_err_usage(feeder->err, "dir", "%s: is neither a file nor a folder", path);
+    close(fd);
+    return r;
+}
+
+static int send_tree(struct feeder *feeder, int dir, const char *path, unsigned depth)
+{
+    char inner[PATH_MAX];
+    if (depth > TREE_DEPTH_MAX)
+        return sc_err_usage(feeder->err, "dir", "%s: more than %d folders deep", path, TREE_DEPTH_MAX);
+    int r = *path ? say_path(feeder, SC_MSG_DIR, path, 0755) : 0;
+    int copy = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        sc_close(&copy);
+        return sc_err_sys(feeder->err, -errno, "reading folder %s", path);
+    }
+    for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        int len = snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "/" : "", entry->d_name);
+        r = len < (int)sizeof inner ? send_entry(feeder, dir, entry->d_name, inner, depth)
+                                    : sc_err_usage(feeder->err, "dir", "%s: path is too long", path);
+    }
+    closedir(stream);
+    return r;
+}
+
+static int send_dirs(struct feeder *feeder, const struct sc_spec *spec)
+{
+    int r = 0;
+    for (size_t i = 0; i < spec->n_dirs && r == 0; i++) {
+        if (spec->dirs[i].read_only_mount)
+            continue;
+        int fd = open(spec->dirs[i].host, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            return sc_err_usage(feeder->err, "dir", "%s: cannot be read: %s", spec->dirs[i].host, strerror(errno));
+        r = send_tree(feeder, fd, spec->dirs[i].path, 0);
+        close(fd);
+    }
+    return r;
+}
+
+static int send_program(struct feeder *feeder, const struct sc_spec *spec)
+{
+    if (spec->code)
+        return send_bytes(feeder, sc_lang_row(spec->lang)->source_name, 0644, spec->code, spec->code_len);
+    if (!spec->program)
+        return 0;
+    const char *name = strrchr(spec->program, '/');
+    name = name ? name + 1 : spec->program;
+    return send_host_file(feeder, spec->program, name, spec->lang == SC_LANG_NATIVE ? 0755 : 0);
+}
+
+int sc_run_feed(struct sc_run *run, struct sc_err *err)
+{
+    const struct sc_spec *spec = run->plan->spec;
+    struct feeder feeder = {run, err, 0};
+    int r = send_program(&feeder, spec);
+    for (size_t i = 0; i < spec->n_files && r == 0; i++) {
+        const struct sc_spec_file *file = &spec->files[i];
+        r = file->host ? send_host_file(&feeder, file->host, file->path, file->mode)
+                       : send_bytes(&feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
+    }
+    if (r == 0)
+        r = send_dirs(&feeder, spec);
+    if (r == 0)
+        r = say(&feeder, SC_MSG_START, NULL, 0);
+    return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}

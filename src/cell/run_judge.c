@@ -1,0 +1,193 @@
+/* The verdict, from evidence: what the supervisor itself did, what the kernel counted, what wait said. Never from exit code
+ * 137 or from anything the program wrote. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+
+#include "base/num.h"
+#include "cell/run.h"
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
+}
+
+/* Full, or so nearly that the next page does not fit. */
+static void look_at_disk(struct sc_run *run, enum sc_ready_fd which, uint32_t bytes_hit, uint32_t inodes_hit)
+{
+    struct statfs st;
+    if (run->ready[which] < 0 || fstatfs(run->ready[which], &st) < 0)
+        return;
+    if (st.f_blocks > 0 && st.f_bavail == 0)
+        run->result->limits_hit |= bytes_hit;
+    if (st.f_files > 0 && st.f_ffree == 0)
+        run->result->limits_hit |= inodes_hit;
+    if (which == SC_READY_WORK) {
+        run->result->usage.disk_bytes = (st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
+        run->result->usage.disk_inodes = st.f_files - st.f_ffree;
+    }
+}
+
+static void count_usage(struct sc_run *run)
+{
+    struct sc_usage *usage = &run->result->usage;
+    struct sc_group_usage group = {0};
+    usage->wall_ns = run->started_ns ? run->ended_ns - run->started_ns : 0;
+    usage->stdout_bytes = run->result->out.total;
+    usage->stderr_bytes = run->result->err.total;
+    /* Resident peaks reach us through wait: the agent's own children, and what it reaped. */
+    usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->agent_usage.ru_maxrss * 1024);
+    usage->cpu_user_ns = ns_of(&run->agent_usage.ru_utime);
+    usage->cpu_system_ns = ns_of(&run->agent_usage.ru_stime);
+    if (!run->has_group || sc_group_usage(&run->group, &group) < 0)
+        return;
+    if (!(run->plan->degraded & SC_DEGRADE_CPU)) {
+        usage->cpu_user_ns = group.cpu_user_ns;
+        usage->cpu_system_ns = group.cpu_system_ns;
+    }
+    usage->memory_peak_bytes = group.memory_peak_bytes;
+    usage->tasks_peak = group.tasks_peak;
+    if (group.oom_killed)
+        run->result->limits_hit |= SC_HIT_MEMORY;
+    if (group.tasks_refused) {
+        run->result->limits_hit |= SC_HIT_TASKS;
+        sc_result_deny(run->result, "limit", "tasks", "process or thread", "tasks",
+                       "the cell was at its limit of processes and threads; --tasks raises it");
+    }
+}
+
+static void say(struct sc_result *result, enum sc_status status, const char *text)
+{
+    result->status = status;
+    snprintf(result->message, sizeof result->message, "%s", text);
+}
+
+#define DISK_HITS (SC_HIT_DISK | SC_HIT_DISK_INODES | SC_HIT_TMP | SC_HIT_TMP_INODES | SC_HIT_SHM)
+
+static void judge_code(struct sc_run *run, int code)
+{
+    struct sc_result *result = run->result;
+    result->exit_code = code;
+    if (code == 0)
+        say(result, SC_STATUS_OK, "");
+    else if (result->limits_hit & SC_HIT_TASKS)
+        say(result, SC_STATUS_PROCESS_LIMIT, "the program failed after it had reached the limit of tasks");
+    else if (result->limits_hit & DISK_HITS)
+        say(result, SC_STATUS_DISK_LIMIT, "the program failed after it had filled a file system");
+    else {
+        result->status = SC_STATUS_ERROR;
+        snprintf(result->message, sizeof result->message, "the program ended with exit code %d", code);
+    }
+}
+
+/* Where no group counts, the kernel ends a process that is over its own limit with a signal of that meaning. */
+static bool over_own_cpu(const struct sc_run *run, int number)
+{
+    return (run->plan->degraded & SC_DEGRADE_CPU) && (number == SIGXCPU || number == SIGKILL) &&
+           run->exit.user_ns + run->exit.system_ns + 50 * SC_NS_PER_MS >= run->plan->limits.cpu;
+}
+
+static void judge_signal(struct sc_run *run, int number)
+{
+    struct sc_result *result = run->result;
+    result->signal = number;
+    if (number == SIGKILL && (result->limits_hit & SC_HIT_MEMORY)) {
+        say(result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+    } else if (over_own_cpu(run, number)) {
+        result->limits_hit |= SC_HIT_CPU;
+        say(result, SC_STATUS_CPU_TIMEOUT, "the program used up its processor time");
+    } else {
+        if (number == SIGXFSZ)
+            result->limits_hit |= SC_HIT_FILE_SIZE;
+        result->status = SC_STATUS_SIGNALED;
+        snprintf(result->message, sizeof result->message, "the program was ended by signal %d (%s)", number,
+                 strsignal(number));
+    }
+}
+
+static void judge_failure(struct sc_run *run, struct sc_err *err)
+{
+    struct sc_result *result = run->result;
+    const struct sc_msg_failed *failed = &run->failed;
+    if (!strcmp(failed->stage, "exec") && (failed->code == -ENOENT || failed->code == -EACCES || failed->code == -ENOEXEC)) {
+        /* Nothing of ours: the command does not exist in the cell, or is no program. As a shell tells it. */
+        result->status = SC_STATUS_ERROR;
+        result->exit_code = failed->code == -ENOENT ? 127 : 126;
+        snprintf(result->message, sizeof result->message, "%s: cannot be started in the cell: %s", failed->object,
+                 strerror(-failed->code));
+        return;
+    }
+    result->status = SC_STATUS_SANDBOX_ERROR;
+    snprintf(result->message, sizeof result->message, "stage %s: %s: %s", failed->stage, failed->object,
+             strerror(-failed->code));
+    sc_err_set(err, SC_ERR_SANDBOX, failed->code, "%s", result->message);
+}
+
+static void judge_agent(struct sc_run *run)
+{
+    if (run->result->limits_hit & SC_HIT_MEMORY)
+        say(run->result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+    else
+        say(run->result, SC_STATUS_SANDBOX_ERROR, "the cell's process 1 ended without a report");
+}
+
+/* A file that does not fit was refused before anything ran: the request is at fault, not the program. */
+static int refuse_files(struct sc_run *run, struct sc_err *err)
+{
+    const struct sc_msg_failed *failed = &run->failed;
+    if (run->end != SC_END_FAILED || strcmp(failed->stage, "file") != 0)
+        return 0;
+    if (failed->code == -ENOSPC || failed->code == -EDQUOT)
+        return sc_err_usage(err, "disk", "the files given do not fit into the work folder; --disk or --disk-inodes must be "
+                            "larger");
+    if (failed->code == -EEXIST)
+        return sc_err_usage(err, "file", "%s: two files of this name were given", failed->object);
+    return sc_err_sys(err, failed->code, "putting %s into the work folder", failed->object);
+}
+
+int sc_run_judge(struct sc_run *run, struct sc_err *err)
+{
+    struct sc_result *result = run->result;
+    int r = refuse_files(run, err);
+    if (r < 0)
+        return r;
+    result->degraded = run->plan->degraded;
+    result->agent_shares_uid = run->plan->agent_shares_uid;
+    count_usage(run);
+    look_at_disk(run, SC_READY_WORK, SC_HIT_DISK, SC_HIT_DISK_INODES);
+    look_at_disk(run, SC_READY_TMP, SC_HIT_TMP, SC_HIT_TMP_INODES);
+    look_at_disk(run, SC_READY_SHM, SC_HIT_SHM, 0);
+    int status = run->exit.wait_status;
+    switch (run->end) {
+    case SC_END_EXIT:
+        if (WIFEXITED(status))
+            judge_code(run, WEXITSTATUS(status));
+        else
+            judge_signal(run, WTERMSIG(status));
+        break;
+    case SC_END_WALL:
+        say(result, SC_STATUS_TIMEOUT, "the program was ended at its wall-clock limit");
+        break;
+    case SC_END_CPU:
+        say(result, SC_STATUS_CPU_TIMEOUT, "the program used up its processor time");
+        break;
+    case SC_END_MEMORY:
+        say(result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+        break;
+    case SC_END_OUTPUT:
+        say(result, SC_STATUS_OUTPUT_LIMIT, "the program wrote more than its output limit");
+        break;
+    case SC_END_CANCEL:
+        say(result, SC_STATUS_CANCELLED, "the run was cancelled");
+        break;
+    case SC_END_FAILED:
+        judge_failure(run, err);
+        break;
+    default:
+        judge_agent(run);
+    }
+    return 0;
+}

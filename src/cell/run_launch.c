@@ -1,0 +1,98 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/disk.h"
+#include "cell/run.h"
+#include "cell/spawn_child.h"
+
+/* An agent that does not take its orders within this time is broken. */
+#define ORDER_SECONDS 30
+
+static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int control, int workdisk)
+{
+    struct sc_works *works = run->works;
+    int groups[SC_CTL_COUNT];
+    int n = sc_group_task_fds(&run->group, groups);
+    for (int i = 0; i < SC_SLOT_END; i++)
+        order->slots[i] = -1;
+    order->slots[0] = order->slots[1] = order->slots[2] = works->null;
+    order->slots[SC_SLOT_CONTROL] = control;
+    order->slots[SC_SLOT_IMAGE] = works->image;
+    order->slots[SC_SLOT_STDIN] = run->child_in;
+    order->slots[SC_SLOT_STDOUT] = run->child_out;
+    order->slots[SC_SLOT_STDERR] = run->child_err;
+    order->slots[SC_SLOT_TEMPLATE] = works->tmpl.mount_ns;
+    order->slots[SC_SLOT_VACANT] = works->tmpl.vacant_ns;
+    order->slots[SC_SLOT_NET] = run->space.net_ns;
+    order->slots[SC_SLOT_USER] = run->space.user_ns;
+    order->slots[SC_SLOT_ID_LOCK] = run->space.id_lock;
+    order->slots[SC_SLOT_WORKDISK] = workdisk;
+    for (int i = 0; i < n; i++)
+        order->slots[SC_SLOT_GROUP + i] = groups[i];
+    order->slots[SC_SLOT_AGENT] = works->agent;
+    order->user_ns = works->tmpl.user_ns;
+    order->birth_ns = works->tmpl.birth_ns;
+    order->cgroup = -1;
+    for (int i = 0; i < SC_CTL_COUNT && run->group.v2 && order->cgroup < 0; i++)
+        order->cgroup = run->group.dir_fds[i];
+}
+
+static int send_boot(struct sc_run *run, bool has_workdisk)
+{
+    struct sc_boot boot = {
+        .version = SC_PROTO_VERSION,
+        .host_uid = run->space.host_uid,
+        .host_gid = run->space.host_uid,
+        .has_workdisk = has_workdisk,
+        .rows = 24,
+        .cols = 80,
+    };
+#ifdef SC_MUTANTS
+    const char *mutant = getenv("SC_MUTANT");
+    if (mutant)
+        strncpy(boot.mutant, mutant, sizeof boot.mutant - 1);
+#endif
+    int groups[SC_CTL_COUNT];
+    boot.n_groups = (uint32_t)sc_group_task_fds(&run->group, groups);
+    return sc_frame_send(run->control, SC_MSG_BOOT, 0, &boot, sizeof boot);
+}
+
+int sc_run_launch(struct sc_run *run, struct sc_err *err)
+{
+    struct sc_spawn_order order;
+    const struct timeval patience = {.tv_sec = ORDER_SECONDS};
+    int ends[2], workdisk = -1;
+    int r = run->plan->disk_image ? sc_disk_open(run->plan, run->space.host_uid, &workdisk, err) : 0;
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        sc_close(&workdisk);
+        return sc_err_sys(err, -errno, "socketpair");
+    }
+    run->control = ends[0];
+    setsockopt(run->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    fill_slots(run, &order, ends[1], workdisk);
+    /* In the stream before the agent looks: it never waits for us. */
+    r = send_boot(run, workdisk >= 0);
+    if (r < 0)
+        sc_err_sys(err, r, "boot message");
+    else if ((r = sc_spawn_agent(&order)) < 0)
+        sc_err_sys(err, r, "starting the agent (%s)", order.failed ? order.failed : "clone");
+    close(ends[1]);
+    sc_close(&workdisk);
+    sc_close(&run->child_in);
+    sc_close(&run->child_out);
+    sc_close(&run->child_err);
+    if (r < 0)
+        return r;
+    run->pid = r;
+    /* Ours and not yet waited for, so the number cannot have gone to another process. */
+    run->pidfd = sc_sys_pidfd_open(run->pid);
+    return run->pidfd < 0 ? sc_err_sys(err, run->pidfd, "pidfd_open") : 0;
+}

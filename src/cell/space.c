@@ -1,0 +1,162 @@
+/* Theory of operation.
+ *
+ * Two helpers. The outer one stands in the namespace that owns the template (root's own, or the ordinary user's); the inner
+ * one leaves it step by step: a fresh network namespace with `lo` up, then a fresh user namespace. The outer one writes the
+ * inner one's id map, which takes a right over the parent namespace. The inner one then forbids all further namespaces in its
+ * user namespace and hands both descriptors out. Nothing of either process lives on.
+ */
+#include "cell/space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/maker.h"
+
+struct space_order {
+    const struct sc_plan *plan;
+    int parent_user_ns; /* rootless; -1: already there */
+    char map[64];       /* for uid_map and gid_map alike */
+    int inner_ready[2], inner_go[2];
+};
+
+static int loopback_up(void)
+{
+    struct ifreq request = {.ifr_flags = IFF_UP | IFF_RUNNING};
+    memcpy(request.ifr_name, "lo", 3);
+    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sock < 0)
+        return -errno;
+    int r = ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+    close(sock);
+    return r;
+}
+
+/* No namespace can be made inside the cell's user namespace, whatever its processes may get hold of. */
+static int forbid_namespaces(void)
+{
+    static const char *const kinds[] = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char path[64] = "/proc/sys/user/max_";
+        strncat(path, kinds[i], 8);
+        strncat(path, "_namespaces", 12);
+        int r = sc_write_file(AT_FDCWD, path, "0");
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void inner(int socket, struct space_order *order)
+{
+    char byte;
+    if (unshare(CLONE_NEWNET) < 0)
+        sc_maker_fail(socket, "network namespace", "", -errno);
+    int r = loopback_up();
+    if (r < 0)
+        sc_maker_fail(socket, "network namespace", "lo", r);
+    int fds[2] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), -1};
+    if (unshare(CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "", -errno);
+    if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
+        _exit(1);
+    r = forbid_namespaces();
+    if (r < 0)
+        sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
+    fds[1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
+    if (fds[0] < 0 || fds[1] < 0)
+        sc_maker_fail(socket, "namespace descriptors", "", -errno);
+    sc_maker_send(socket, fds, 2);
+    _exit(0);
+}
+
+static int write_map(pid_t pid, const char *file, const char *text)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    return sc_write_file(AT_FDCWD, path, text);
+}
+
+static void outer(int socket, void *data)
+{
+    struct space_order *order = data;
+    char byte;
+    if (order->parent_user_ns >= 0 && setns(order->parent_user_ns, CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "owner", -errno);
+    /* The change of credentials made our own /proc entries root's: without this we could not write the child's maps. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    if (pipe2(order->inner_ready, O_CLOEXEC) < 0 || pipe2(order->inner_go, O_CLOEXEC) < 0)
+        sc_maker_fail(socket, "pipe", "", -errno);
+    pid_t pid = fork();
+    if (pid < 0)
+        sc_maker_fail(socket, "fork", "", -errno);
+    if (pid == 0) {
+        close(order->inner_ready[0]);
+        close(order->inner_go[1]);
+        inner(socket, order);
+    }
+    close(order->inner_ready[1]);
+    close(order->inner_go[0]);
+    if (read(order->inner_ready[0], &byte, 1) == 1) {
+        int r = write_map(pid, "setgroups", "deny");
+        if (r == 0)
+            r = write_map(pid, "gid_map", order->map);
+        if (r == 0)
+            r = write_map(pid, "uid_map", order->map);
+        if (r < 0)
+            sc_maker_fail(socket, "id map", order->map, r);
+        if (write(order->inner_go[1], "g", 1) != 1)
+            sc_maker_fail(socket, "pipe", "", -errno);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
+                  struct sc_err *err)
+{
+    struct sc_space space = {.net_ns = -1, .user_ns = -1, .id_lock = -1};
+    struct space_order order = {.plan = plan, .parent_user_ns = tmpl->user_ns};
+    struct sc_maker maker = {0};
+    int fds[2], r = 0;
+    if (!plan->rootless) {
+        space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
+        if (space.id_lock < 0)
+            return space.id_lock;
+        snprintf(order.map, sizeof order.map, "%d %u 1\n%d %u 1\n", SC_CELL_AGENT_UID, space.host_uid + 1, SC_CELL_UID,
+                 space.host_uid);
+    } else if (plan->agent_shares_uid) {
+        snprintf(order.map, sizeof order.map, "%d 0 1\n", SC_CELL_UID);
+    } else {
+        snprintf(order.map, sizeof order.map, "%d 1 1\n%d 0 1\n", SC_CELL_AGENT_UID, SC_CELL_UID);
+    }
+    r = sc_maker_start(&maker, outer, &order, err);
+    if (r == 0)
+        r = sc_maker_take(&maker, fds, 2, err);
+    sc_maker_end(&maker);
+    if (r < 0) {
+        sc_space_close(&space);
+        return sc_err_wrap(err, r, "making namespaces");
+    }
+    space.net_ns = fds[0];
+    space.user_ns = fds[1];
+    *ret_space = space;
+    return 0;
+}
+
+void sc_space_close(struct sc_space *space)
+{
+    sc_close(&space->net_ns);
+    sc_close(&space->user_ns);
+    sc_close(&space->id_lock);
+}

@@ -1,0 +1,25 @@
+/* What a cell needs of its own and can be made before anybody asks: a network namespace, a user namespace with its id map,
+ * and the host ids in it. Used once. */
+#ifndef SC_CELL_SPACE_H
+#define SC_CELL_SPACE_H
+
+#include <stdint.h>
+
+#include "cell/template.h"
+
+struct sc_space {
+    int net_ns;  /* `lo` is up, nothing else is there */
+    int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
+    int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */
+    uint32_t host_uid; /* the program's, in the namespace that owns the template */
+};
+
+int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
+                  struct sc_err *err);
+void sc_space_close(struct sc_space *space);
+
+/* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine. Returns a
+ * descriptor that holds them (also when inherited), and the program's id; the agent's is one above. */
+int sc_ids_take(const struct sc_host *host, uint32_t *ret_uid, struct sc_err *err);
+
+#endif

@@ -1,0 +1,288 @@
+/* Theory of operation.
+ *
+ * A helper process leaves the host's mount namespace (as an ordinary user also the host's user namespace), lays the tree of
+ * the plan onto a tmpfs, makes that its root and lets the host's tree go. Descriptors of the finished namespace, and of a
+ * second one that holds nothing, go back to the supervisor; the helper ends, the descriptors keep the namespaces. A cell then
+ * joins by setns and takes a private copy: no cell ever builds a tree, and none can reach the host's.
+ */
+#include "cell/template.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/maker.h"
+
+#define OWN_ATTRIBUTES (SC_MOUNT_ATTR_RDONLY | SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NODEV)
+
+/* ---- in the helper ---- */
+
+/* mkdir -p of everything above the last component, below `root`. */
+static int make_parents(int root, const char *path)
+{
+    char part[4096];
+    size_t len = strlen(path);
+    if (len >= sizeof part)
+        return -ENAMETOOLONG;
+    for (size_t i = 0; i < len; i++) {
+        if (path[i] == '/' && i > 0) {
+            part[i] = '\0';
+            if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+                return -errno;
+        }
+        part[i] = path[i];
+    }
+    return 0;
+}
+
+static int write_new(int root, const char *path, const char *content, uint32_t mode)
+{
+    int fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = sc_write_all(fd, content, strlen(content));
+    if (r == 0 && fchmod(fd, mode) < 0)
+        r = -errno;
+    close(fd);
+    return r;
+}
+
+/* An empty file or folder for a mount to stand on, whatever the source is. */
+static int make_place(int root, const char *path, int source)
+{
+    struct stat st;
+    if (fstat(source, &st) < 0)
+        return -errno;
+    if (S_ISDIR(st.st_mode))
+        return mkdirat(root, path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+    int r = write_new(root, path, "", 0444);
+    return r == -EEXIST ? 0 : r;
+}
+
+static int lay_bind(int root, const struct sc_plan_mount *mount)
+{
+    bool device = mount->kind == SC_MOUNT_DEVICE;
+    int source = sc_sys_open_tree(AT_FDCWD, mount->source, !device);
+    if (source < 0)
+        return source;
+    int r = sc_sys_mount_setattr(source, device ? 0 : SC_AT_RECURSIVE,
+                                 device ? SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NOEXEC : OWN_ATTRIBUTES, 0);
+    if (r == 0)
+        r = make_place(root, mount->path + 1, source);
+    if (r == 0)
+        r = sc_sys_move_mount(source, root, mount->path + 1);
+    close(source);
+    return r;
+}
+
+static int lay(int root, const struct sc_plan_mount *mount)
+{
+    const char *path = mount->path + 1;
+    int r = make_parents(root, path);
+    if (r < 0)
+        return r;
+    switch (mount->kind) {
+    case SC_MOUNT_DIR:
+        if (mkdirat(root, path, 0700) < 0 && errno != EEXIST)
+            return -errno;
+        return fchmodat(root, path, mount->mode, 0) < 0 ? -errno : 0;
+    case SC_MOUNT_SYMLINK:
+        return symlinkat(mount->source, root, path) < 0 && errno != EEXIST ? -errno : 0;
+    case SC_MOUNT_FILE:
+        return write_new(root, path, mount->content, mount->mode);
+    default:
+        return lay_bind(root, mount);
+    }
+}
+
+static int fresh_tmpfs(void)
+{
+    int fs = sc_sys_fsopen("tmpfs");
+    if (fs < 0)
+        return fs;
+    int r = sc_sys_fsconfig_string(fs, "mode", "0755");
+    if (r == 0)
+        r = sc_sys_fsconfig_create(fs);
+    if (r == 0)
+        r = sc_sys_fsmount(fs, SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NODEV);
+    close(fs);
+    return r;
+}
+
+/* Makes the mounted `root` this process's root and lets everything else go. */
+static int settle(int root)
+{
+    if (fchdir(root) < 0)
+        return -errno;
+    int r = sc_sys_pivot_root(".", ".");
+    if (r < 0)
+        return r;
+    return umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ? -errno : 0;
+}
+
+static int own_namespace(const char *kind)
+{
+    char path[64] = "/proc/thread-self/ns/";
+    strncat(path, kind, 16);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static void build(int socket, const struct sc_plan *plan)
+{
+    int root = fresh_tmpfs();
+    int r = root < 0 ? root : sc_sys_move_mount(root, AT_FDCWD, "/");
+    if (r < 0)
+        sc_maker_fail(socket, "template", "root", r);
+    for (size_t i = 0; i < plan->n_mounts; i++) {
+        r = lay(root, &plan->mounts[i]);
+        if (r < 0)
+            sc_maker_fail(socket, "template", plan->mounts[i].path, r);
+    }
+    r = sc_sys_mount_setattr(root, 0, SC_MOUNT_ATTR_RDONLY, 0);
+    if (r == 0)
+        r = settle(root);
+    if (r < 0)
+        sc_maker_fail(socket, "template", "settling", r);
+    close(root);
+}
+
+static int open_at_proc(int proc, const char *name)
+{
+    int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The second namespace: a copy whose root becomes an empty tmpfs, and nothing else stays. */
+static int build_vacant(int proc)
+{
+    if (unshare(CLONE_NEWNS) < 0)
+        return -errno;
+    int root = fresh_tmpfs();
+    int r = root < 0 ? root : sc_sys_move_mount(root, AT_FDCWD, "/");
+    if (r == 0)
+        r = sc_sys_mount_setattr(root, 0, SC_MOUNT_ATTR_RDONLY, 0);
+    if (r == 0)
+        r = settle(root);
+    return r < 0 ? r : open_at_proc(proc, "thread-self/ns/mnt");
+}
+
+static void make_template(int socket, void *data)
+{
+    const struct sc_plan *plan = data;
+    int fds[4];
+    size_t n = 0;
+    if (unshare(plan->rootless ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0)
+        sc_maker_fail(socket, "template", plan->rootless ? "user namespace" : "mount namespace", -errno);
+    if (plan->rootless) {
+        sc_maker_send(socket, NULL, 0); /* the caller writes our id map now */
+        sc_maker_wait(socket);
+        fds[n++] = own_namespace("user");
+        fds[n++] = own_namespace("mnt"); /* still the host's tree: see struct sc_template */
+        if (fds[0] < 0 || fds[1] < 0)
+            sc_maker_fail(socket, "template", "namespace descriptors", -EBADF);
+        if (unshare(CLONE_NEWNS) < 0)
+            sc_maker_fail(socket, "template", "mount namespace", -errno);
+    }
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        sc_maker_fail(socket, "template", "private mounts", -errno);
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC); /* reaches ours after the tree is gone */
+    umask(0);
+    build(socket, plan);
+    fds[n] = open_at_proc(proc, "thread-self/ns/mnt");
+    fds[n + 1] = build_vacant(proc);
+    if (fds[n] < 0 || fds[n + 1] < 0)
+        sc_maker_fail(socket, "template", "vacant namespace", fds[n] < 0 ? fds[n] : fds[n + 1]);
+    sc_maker_send(socket, fds, n + 2);
+}
+
+/* ---- in the supervisor ---- */
+
+static int write_proc(pid_t pid, const char *file, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    return sc_write_file(AT_FDCWD, path, text);
+}
+
+/* newuidmap and newgidmap are the distribution's setuid helpers: they hold the rules of /etc/subuid. */
+static int run_map_helper(const char *helper, pid_t pid, uint32_t own, uint32_t sub)
+{
+    char numbers[3][16];
+    snprintf(numbers[0], sizeof numbers[0], "%d", pid);
+    snprintf(numbers[1], sizeof numbers[1], "%u", own);
+    snprintf(numbers[2], sizeof numbers[2], "%u", sub);
+    char *argv[] = {(char *)helper, numbers[0], "0", numbers[1], "1", "1", numbers[2], "1", NULL};
+    char *env[] = {"PATH=/usr/bin:/bin:/usr/sbin:/sbin", NULL};
+    pid_t child;
+    int status;
+    int r = posix_spawnp(&child, helper, NULL, NULL, argv, env);
+    if (r != 0)
+        return -r;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+}
+
+/* Inside 0 is the caller; inside 1 the subordinate id, for agents. */
+static int map_ids(const struct sc_plan *plan, pid_t pid, struct sc_err *err)
+{
+    const struct sc_host *host = plan->host;
+    char text[32];
+    int r;
+    if (!plan->agent_shares_uid) {
+        r = run_map_helper("newuidmap", pid, host->uid, host->sub_uid);
+        if (r == 0)
+            r = run_map_helper("newgidmap", pid, host->gid, host->sub_gid);
+        return r < 0 ? sc_err_sys(err, r, "newuidmap/newgidmap") : 0;
+    }
+    r = write_proc(pid, "setgroups", "deny");
+    if (r == 0) {
+        snprintf(text, sizeof text, "0 %u 1\n", host->uid);
+        r = write_proc(pid, "uid_map", text);
+    }
+    if (r == 0) {
+        snprintf(text, sizeof text, "0 %u 1\n", host->gid);
+        r = write_proc(pid, "gid_map", text);
+    }
+    return r < 0 ? sc_err_sys(err, r, "id map of the user namespace") : 0;
+}
+
+int sc_template_open(const struct sc_plan *plan, struct sc_template *ret_template, struct sc_err *err)
+{
+    struct sc_maker maker = {0};
+    int fds[4] = {-1, -1, -1, -1};
+    int r = sc_maker_start(&maker, make_template, (void *)plan, err);
+    if (r == 0 && plan->rootless) {
+        r = sc_maker_take(&maker, NULL, 0, err);
+        if (r == 0)
+            r = map_ids(plan, maker.pid, err);
+        if (r == 0)
+            r = sc_maker_go(&maker);
+    }
+    if (r == 0)
+        r = sc_maker_take(&maker, plan->rootless ? fds : fds + 2, plan->rootless ? 4 : 2, err);
+    sc_maker_end(&maker);
+    if (r < 0)
+        return r;
+    *ret_template = (struct sc_template){fds[0], fds[1], fds[2], fds[3]};
+    return 0;
+}
+
+void sc_template_close(struct sc_template *tmpl)
+{
+    sc_close(&tmpl->user_ns);
+    sc_close(&tmpl->birth_ns);
+    sc_close(&tmpl->mount_ns);
+    sc_close(&tmpl->vacant_ns);
+}

@@ -1,0 +1,68 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "cell/image_pack.h"
+#include "cell/run.h"
+
+extern const unsigned char sc_agent_image[];
+extern const size_t sc_agent_image_len;
+
+int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct sc_err *err)
+{
+    struct sc_works *works = calloc(1, sizeof *works);
+    if (!works)
+        return sc_err_sys(err, -ENOMEM, "works");
+    *works = (struct sc_works){.plan = plan, .tmpl = {-1, -1, -1, -1}, .agent = -1, .image = -1, .null = -1};
+    sc_group_sweep(plan->host);
+    works->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    works->agent = sc_memfd_sealed("snapcell-agent", sc_agent_image, sc_agent_image_len);
+    int r = works->null < 0 ? sc_err_sys(err, -errno, "/dev/null") : 0;
+    if (r == 0 && works->agent < 0)
+        r = sc_err_sys(err, works->agent, "the agent's image");
+    if (r == 0) {
+        works->image = sc_image_pack(plan, err);
+        r = works->image < 0 ? works->image : 0;
+    }
+    if (r == 0)
+        r = sc_template_open(plan, &works->tmpl, err);
+    if (r < 0) {
+        sc_works_free(works);
+        return r;
+    }
+    *ret_works = works;
+    return 0;
+}
+
+void sc_works_free(struct sc_works *works)
+{
+    if (!works)
+        return;
+    for (size_t i = 0; i < works->n_spaces; i++)
+        sc_space_close(&works->spaces[i]);
+    free(works->spaces);
+    sc_template_close(&works->tmpl);
+    sc_close(&works->agent);
+    sc_close(&works->image);
+    sc_close(&works->null);
+    free(works);
+}
+
+int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err)
+{
+    if (cells > works->n_spaces) {
+        struct sc_space *spaces = reallocarray(works->spaces, cells, sizeof *spaces);
+        if (!spaces)
+            return sc_err_sys(err, -ENOMEM, "spaces");
+        works->spaces = spaces;
+    }
+    while (works->n_spaces < cells) {
+        int r = sc_space_open(works->plan, &works->tmpl, &works->spaces[works->n_spaces], err);
+        if (r < 0)
+            return r;
+        works->n_spaces++;
+    }
+    return 0;
+}

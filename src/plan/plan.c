@@ -1,0 +1,108 @@
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_internal.h"
+
+static char *copy(const char *text, int *failed)
+{
+    if (!text)
+        return NULL;
+    char *r = strdup(text);
+    if (!r)
+        *failed = 1;
+    return r;
+}
+
+int sc_plan_add_mount(struct sc_plan *plan, enum sc_mount_kind kind, const char *path, const char *source,
+                      const char *content, uint32_t mode)
+{
+    struct sc_plan_mount *mounts = reallocarray(plan->mounts, plan->n_mounts + 1, sizeof *mounts);
+    if (!mounts)
+        return -ENOMEM;
+    plan->mounts = mounts;
+    int failed = 0;
+    mounts[plan->n_mounts++] = (struct sc_plan_mount){
+        .kind = kind,
+        .path = copy(path, &failed),
+        .source = copy(source, &failed),
+        .content = copy(content, &failed),
+        .mode = mode,
+    };
+    return failed ? -ENOMEM : 0;
+}
+
+void sc_plan_free(struct sc_plan *plan)
+{
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->n_mounts; i++) {
+        free(plan->mounts[i].path);
+        free(plan->mounts[i].source);
+        free(plan->mounts[i].content);
+    }
+    free(plan->mounts);
+    sc_strv_fini(&plan->argv);
+    sc_strv_fini(&plan->env);
+    free(plan->cwd);
+    free(plan->hostname);
+    free(plan->pin);
+    free(plan);
+}
+
+/* What no cell can be made without, on any terms. */
+static int check_host(const struct sc_host *host, struct sc_err *err)
+{
+    if (host->kernel_major < 5 || (host->kernel_major == 5 && host->kernel_minor < 12))
+        return sc_err_set(err, SC_ERR_HOST, -ENOSYS,
+                          "kernel %d.%d is too old: a cell needs Linux 5.12 (mount_setattr) or newer",
+                          host->kernel_major, host->kernel_minor);
+    if (!host->pidfd || !host->seccomp_user_notif)
+        return sc_err_set(err, SC_ERR_HOST, -ENOSYS, "this kernel lacks %s; see `snapcell doctor`",
+                          host->pidfd ? "seccomp user notification" : "clone3 with pidfds");
+    if (host->userns_errno)
+        return sc_err_set(err, SC_ERR_HOST, host->userns_errno,
+                          "user namespaces cannot be used here (%s: %s); see `snapcell doctor` for the fix",
+                          host->userns_step, strerror(-host->userns_errno));
+    if (!host->time_namespace || !host->cgroup_namespace)
+        return sc_err_set(err, SC_ERR_HOST, -ENOSYS, "this kernel lacks %s namespaces; see `snapcell doctor`",
+                          host->time_namespace ? "cgroup" : "time");
+    return 0;
+}
+
+int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct sc_plan **ret_plan,
+                 struct sc_err *err)
+{
+    int r = check_host(host, err);
+    if (r < 0)
+        return r;
+    struct sc_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return sc_err_sys(err, -ENOMEM, "plan");
+    plan->host = host;
+    plan->spec = spec;
+    plan->limits = spec->limits;
+    plan->lang = spec->lang;
+    plan->overflow = spec->overflow;
+    plan->filter = sc_filter_for(spec->profile);
+    plan->rootless = !host->root;
+    plan->agent_shares_uid = plan->rootless && host->sub_uid == (uid_t)-1;
+    plan->pty = spec->pty;
+    plan->disk_image = spec->disk_backing == SC_DISK_IMAGE;
+
+    int (*const parts[])(struct sc_plan *, struct sc_err *) = {sc_plan_limits, sc_plan_root, sc_plan_proc,
+                                                               sc_plan_run};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++) {
+        r = parts[i](plan, err);
+        if (r == -ENOMEM)
+            sc_err_sys(err, r, "plan");
+    }
+    if (r < 0) {
+        sc_plan_free(plan);
+        return r;
+    }
+    *ret_plan = plan;
+    return 0;
+}
