@@ -28,7 +28,7 @@ esac
 cd "$here"
 mkdir -p out
 rm -f out/co2.png
-set -- --python --wall 60s --memory 512M --file co2.csv --out 'out/*.png:out' "$@"
+set -- --python --wall 60s --memory 512M --file co2.csv --out 'out/*.png' "$@"
 
 # An ordinary user without a cgroup of their own cannot have limits of the whole tree. Nothing is given up
 # silently: first ask without, and say what is being gone without before doing so.
