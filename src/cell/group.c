@@ -1,7 +1,7 @@
 /* Making, counting and removing the control groups of one cell.
  *
- * Everything goes through descriptors of the directories: after opening, no path is walked again. A group costs one
- * mkdir, one open and one rmdir for each hierarchy, and one write for each value. */
+ * Everything goes through descriptors of the directories: after opening, no path is walked again. A group
+ * costs one mkdir, one open and one rmdir for each hierarchy, and one write for each value. */
 #include "cell/group.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ static int make_name(struct sc_group *group, const struct sc_host *host, uint64_
         struct stat ns;
         pid_ns = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
     }
-    snprintf(group->name, sizeof group->name, "snapcell-%d-%" PRIu64 "-%" PRIx64 "-%" PRIx64, (int)pid, start, pid_ns,
-             n);
+    snprintf(group->name, sizeof group->name, "snapcell-%d-%" PRIu64 "-%" PRIx64 "-%" PRIx64, (int)pid, start,
+             pid_ns, n);
     return 0;
 }
 

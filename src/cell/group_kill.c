@@ -19,8 +19,8 @@
 #define PREFIX "snapcell-"
 #define BATCH 64
 
-/* The first pids of cgroup.procs. Processes of other pid namespaces read as 0 and are not ours to name. Returns how
- * many; *ret_any tells whether the file had anything in it. */
+/* The first pids of cgroup.procs. Processes of other pid namespaces read as 0 and are not ours to name.
+ * Returns how many; *ret_any tells whether the file had anything in it. */
 static int read_pids(int dir_fd, pid_t pids[BATCH], bool *ret_any)
 {
     char text[BATCH * 12];
@@ -50,8 +50,9 @@ static bool listed(const pid_t *pids, int n, pid_t pid)
     return false;
 }
 
-/* A pid may be somebody else's by the time it is signalled. So: descriptors of those listed, the list again, and a
- * signal by descriptor to those in both. If the pid changed hands in between, the descriptor's process is dead. */
+/* A pid may be somebody else's by the time it is signalled. So: descriptors of those listed, the list again,
+ * and a signal by descriptor to those in both. If the pid changed hands in between, the descriptor's process
+ * is dead. */
 static int kill_batch(int dir_fd, bool *ret_any)
 {
     pid_t before[BATCH], after[BATCH];
@@ -173,7 +174,8 @@ int sc_group_sweep(const struct sc_host *host)
     for (int i = 0; i < SC_CTL_COUNT; i++) {
         bool seen = !host->controllers[i].version;
         for (int j = 0; j < i && !seen; j++)
-            seen = host->controllers[j].version && !strcmp(host->controllers[j].dir, host->controllers[i].dir);
+            seen =
+                host->controllers[j].version && !strcmp(host->controllers[j].dir, host->controllers[i].dir);
         if (!seen)
             removed += sweep_dir(host->controllers[i].dir, ns.st_ino);
     }

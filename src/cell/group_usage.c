@@ -67,8 +67,8 @@ bool sc_group_oom(struct sc_group *group)
     return keyed(text, "oom_kill") > 0 || keyed(text, "oom_group_kill") > 0;
 }
 
-/* v2 splits its total into user and system; so does v1 where the kernel has those files (4.7). cpuacct.stat, in
- * ticks, only gives the proportion. */
+/* v2 splits its total into user and system; so does v1 where the kernel has those files (4.7). cpuacct.stat,
+ * in ticks, only gives the proportion. */
 static int cpu_times(struct sc_group *group, struct sc_group_usage *usage)
 {
     char text[1024];
