@@ -4,30 +4,40 @@ import glob
 import os
 
 
+def _is_alive(pid):
+    return os.path.exists(f"/proc/{pid}")
+
+
 def _groups():
+    """Groups are named snapcell-<pid of the maker>-…: one whose maker lives belongs to a run that is not over."""
     found = set()
     for top, folders, _ in os.walk("/sys/fs/cgroup"):
-        found.update(os.path.join(top, name) for name in folders if name.startswith("snapcell-"))
+        for name in folders:
+            words = name.split("-")
+            if words[0] == "snapcell" and len(words) > 2 and not _is_alive(words[1]):
+                found.add(os.path.join(top, name))
     return found
 
 
-def _processes():
-    """Processes of cells: their program is an agent from a memfd, or they wait as zombies below this one."""
+def _orphans():
+    """Agents that outlived their supervisor."""
     found = set()
-    for path in glob.glob("/proc/[0-9]*/comm"):
+    for folder in glob.glob("/proc/[0-9]*"):
         try:
-            with open(path) as comm:
-                if "snapcell" in comm.read():
-                    found.add(path.split("/")[2])
+            if "snapcell-agent" not in os.readlink(folder + "/exe"):
+                continue
+            with open(folder + "/stat") as stat:
+                if stat.read().rsplit(")", 1)[1].split()[1] == "1":
+                    found.add(os.path.basename(folder))
         except OSError:
-            pass
+            pass  # it ended meanwhile, or is not ours to look at
     return found
 
 
 def look():
     with open("/proc/self/mounts") as mounts:
         mounted = set(mounts.read().splitlines())
-    return {"mount": mounted, "control group": _groups(), "process": _processes(),
+    return {"mount": mounted, "control group": _groups(), "orphaned agent": _orphans(),
             "file": set(glob.glob("/tmp/snapcell*") + glob.glob("/run/snapcell*/*"))}
 
 

@@ -68,7 +68,7 @@ class Table:
         ends, first = self.ends(name), self.first[name]
         runs = sum(block[0] for block in self.blocks[name])
         ahead = sum(block[1] for block in self.blocks[name])
-        elapsed = ahead + sum(block[2] for block in self.blocks[name])
+        elapsed = sum(block[2] for block in self.blocks[name])
         at_once = 2 if self.mode == "two" else 1
         row = {"program": self.program, "mode": self.mode, "way": name, "n": len(ends), "failed": self.failed[name]}
         if ends:
