@@ -3,18 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "cell/tool.h"
 
 /* Where images lie: on a disk, not in memory. */
 static const char *image_dir(void)
@@ -39,35 +35,19 @@ static int make_file(uint64_t bytes, struct sc_err *err)
 /* mkfs.ext4 on /proc/self/fd/N: the file has no name. root_owner makes the top folder the cell user's. */
 static int make_file_system(int fd, const struct sc_plan *plan, uint32_t uid, struct sc_err *err)
 {
-    char path[32], inodes[32], owner[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)plan->limits.disk_inodes);
-    snprintf(owner, sizeof owner, "root_owner=%u:%u,lazy_itable_init=1,lazy_journal_init=1,nodiscard", uid, uid);
-    char *argv[] = {(char *)"mkfs.ext4", (char *)"-q", (char *)"-F", (char *)"-O", (char *)"^has_journal", (char *)"-m", (char *)"0",
-                    (char *)"-N", inodes, (char *)"-E", owner, path, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status, copy = fcntl(fd, F_DUPFD, 10); /* not close-on-exec: the child needs it */
+    char path[32], inodes[24], features[128];
+    int copy = fcntl(fd, F_DUPFD, 10); /* not close-on-exec: the tool needs it */
     if (copy < 0)
         return sc_err_sys(err, -errno, "disk image");
     snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-    int r = -posix_spawnp(&pid, "mkfs.ext4", &actions, NULL, argv, env);
-    posix_spawn_file_actions_destroy(&actions);
+    snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)plan->limits.disk_inodes);
+    snprintf(features, sizeof features, "root_owner=%u:%u,lazy_itable_init=1,nodiscard", uid, uid);
+    char *const argv[] = {(char *)"mkfs.ext4", (char *)"-q", (char *)"-F", (char *)"-O", (char *)"^has_journal", (char *)"-m",
+                          (char *)"0",         (char *)"-N", inodes,       (char *)"-E", features,               path,
+                          NULL};
+    int r = sc_tool_run(argv);
     close(copy);
-    if (r < 0)
-        return sc_err_sys(err, r, "mkfs.ext4");
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return sc_err_sys(err, -errno, "mkfs.ext4");
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return sc_err_set(err, SC_ERR_SANDBOX, -EIO, "mkfs.ext4 failed on an image of %llu bytes",
-                          (unsigned long long)plan->limits.disk);
-    return 0;
+    return r < 0 ? sc_err_sys(err, r, "mkfs.ext4 on an image of %llu bytes", (unsigned long long)plan->limits.disk) : 0;
 }
 
 /* A loop device that frees itself with its last user. Another process may take the number between the two calls: try again. */
@@ -105,7 +85,10 @@ static int mount_loop(const char *path, struct sc_err *err)
         r = sc_sys_fsmount(fs, SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NODEV);
     if (fs >= 0)
         close(fs);
-    return r < 0 ? sc_err_sys(err, r, "mounting the disk image") : r;
+    if (r < 0)
+        return sc_err_sys(err, r, "mounting the disk image");
+    unlinkat(r, "lost+found", AT_REMOVEDIR); /* an empty folder like any other would be; it may stay if it must */
+    return r;
 }
 
 int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_err *err)

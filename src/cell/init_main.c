@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -75,11 +76,13 @@ static int enter_program(void *data, struct sc_msg_failed *failed)
     return 0;
 }
 
-/* exec keeps ignored signals ignored: what the caller ignored must not become the program's. */
+/* exec keeps ignored signals ignored: what the caller ignored must not become the program's. By the raw call, for the C
+ * library keeps some numbers to itself. SIGKILL and SIGSTOP refuse, and are never ignored. */
 static void reset_signals(void)
 {
+    static const uint64_t standard[4]; /* struct sigaction as the kernel has it: SIG_DFL, no flags */
     for (int number = 1; number < 65; number++)
-        signal(number, SIG_DFL);
+        syscall(SYS_rt_sigaction, number, standard, NULL, sizeof(uint64_t));
 }
 
 static const struct sc_image *map_image(void)

@@ -10,17 +10,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cell/maker.h"
+#include "cell/tool.h"
 
 #define OWN_ATTRIBUTES (SC_MOUNT_ATTR_RDONLY | SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NODEV)
 
@@ -221,17 +220,9 @@ static int run_map_helper(const char *helper, pid_t pid, uint32_t own, uint32_t 
     snprintf(numbers[0], sizeof numbers[0], "%d", pid);
     snprintf(numbers[1], sizeof numbers[1], "%u", own);
     snprintf(numbers[2], sizeof numbers[2], "%u", sub);
-    char *argv[] = {(char *)helper, numbers[0], "0", numbers[1], "1", "1", numbers[2], "1", NULL};
-    char *env[] = {"PATH=/usr/bin:/bin:/usr/sbin:/sbin", NULL};
-    pid_t child;
-    int status;
-    int r = posix_spawnp(&child, helper, NULL, NULL, argv, env);
-    if (r != 0)
-        return -r;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+    char *const argv[] = {(char *)helper, numbers[0], (char *)"0", numbers[1], (char *)"1", (char *)"1", numbers[2],
+                          (char *)"1",    NULL};
+    return sc_tool_run(argv);
 }
 
 /* Inside 0 is the caller; inside 1 the subordinate id, for agents. */
