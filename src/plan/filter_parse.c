@@ -415,6 +415,12 @@ static int parse_line(struct parser *p, char *line)
     r = advance(p);
     if (r < 0 || p->in.kind == SC_TOKEN_END)
         return r;
+    while (!reason &&
+           p->in.kind != SC_TOKEN_END) { /* a text that is not closed hides the reason: say that first */
+        r = advance(p);
+        if (r < 0)
+            return r;
+    }
     if (!reason)
         return bad(p, "no reason: end the line with '# why'");
     return parse_statement(p);
