@@ -154,8 +154,13 @@ static int sweep_one(int parent_fd, const char *name)
 
 static int sweep_dir(const char *path, uint64_t pid_ns)
 {
-    DIR *dir = opendir(path);
+    struct stat st;
     int removed = 0;
+    /* A control group's directory has two links and one for each group in it: nearly always there is none,
+     * and its many files need not be listed. */
+    if (stat(path, &st) < 0 || st.st_nlink == 2)
+        return 0;
+    DIR *dir = opendir(path);
     if (!dir)
         return 0;
     for (struct dirent *entry; (entry = readdir(dir));)

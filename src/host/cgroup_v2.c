@@ -343,7 +343,12 @@ unsigned sc_cgroup_v2_named(const struct sc_host *host, const struct sc_cgroup_v
         snprintf(why, why_size, "making cgroup %.90s: %s", parent, strerror(-r));
         return 0;
     }
+    char own[SC_HOST_PATH_MAX];
     snprintf(ret_dir, SC_HOST_PATH_MAX, "%.255s%.255s", mount->point, parent);
+    /* The group that was named may be the one we are in, or in whose leaf we are. */
+    if (sc_cgroup_dir(mount, view->own_v2, own, sizeof own) == 0 &&
+        (!strcmp(own, ret_dir) || (strip_leaf(own) && !strcmp(own, ret_dir))))
+        return try_own(mount, view->own_v2, false, ret_dir, why, why_size);
     if (!may(ret_dir, ".", W_OK | X_OK) || (!host->root && !may_move_here(mount, view->own_v2, ret_dir))) {
         snprintf(why, why_size, "cgroup %.80s: uid %u may not %s", parent, (unsigned)geteuid(),
                  may(ret_dir, ".", W_OK | X_OK) ? "move its processes there" : "make groups there");
