@@ -32,10 +32,6 @@ static int begin(struct sc_run *run, struct sc_err *err)
     if (!run->reader)
         return sc_err_sys(err, -ENOMEM, "run");
     int r = take_space(run, err);
-    if (r == 0) {
-        r = sc_group_open(&run->group, run->plan, err);
-        run->has_group = r == 0;
-    }
     return r == 0 ? sc_run_open_streams(run, err) : r;
 }
 
@@ -47,7 +43,6 @@ static void release(struct sc_run *run)
         sc_close(fds[i]);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
-    sc_space_close(&run->space);
     sc_buf_fini(&run->stdin_chunk);
     free(run->reader);
 }
@@ -72,7 +67,7 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     static const struct sc_callbacks none = {.cancel_fd = -1};
     struct sc_run run = {
         .works = works, .plan = works->plan, .callbacks = callbacks ? callbacks : &none, .result = result,
-        .space = {.net_ns = -1, .user_ns = -1, .id_lock = -1},
+        .space = SC_SPACE_NONE,
         .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1, .child_in = -1, .child_out = -1, .child_err = -1,
     };
     for (int i = 0; i < SC_READY_COUNT; i++)
@@ -84,11 +79,9 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         r = sc_run_launch(&run, err);
     if (r == 0)
         r = run_in_cell(&run, err);
-    if (run.has_group) {
-        int closed = sc_group_close(&run.group);
-        if (r == 0 && closed < 0)
-            r = sc_err_sys(err, closed, "removing the cell's control group");
-    }
+    int closed = sc_space_close(&run.space);
+    if (r == 0 && closed < 0)
+        r = sc_err_sys(err, closed, "removing the cell's control group");
     release(&run);
     return r;
 }

@@ -12,7 +12,6 @@
 #include "agent/proto.h"
 #include "base/frame.h"
 #include "cell/cell.h"
-#include "cell/group.h"
 #include "cell/space.h"
 
 struct sc_works {
@@ -44,8 +43,6 @@ struct sc_run {
     const struct sc_callbacks *callbacks; /* never NULL */
     struct sc_result *result;
 
-    struct sc_group group;
-    bool has_group;
     struct sc_space space;
     pid_t pid;
     int pidfd;

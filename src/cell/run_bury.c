@@ -40,8 +40,8 @@ int sc_run_bury(struct sc_run *run, struct sc_err *err)
     int r = sc_sys_pidfd_kill(run->pidfd, SIGKILL);
     if (r == -ESRCH)
         r = 0;
-    if (run->has_group && r == 0)
-        r = sc_group_kill(&run->group);
+    if (run->space.has_group && r == 0)
+        r = sc_group_kill(&run->space.group);
     int dead = wait_for_death(run);
     if (dead < 0)
         return sc_err_sys(err, dead, "the cell's processes do not die");

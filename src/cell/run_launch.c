@@ -17,8 +17,6 @@
 static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int control, int workdisk)
 {
     struct sc_works *works = run->works;
-    int groups[SC_CTL_COUNT];
-    int n = sc_group_task_fds(&run->group, groups);
     for (int i = 0; i < SC_SLOT_END; i++)
         order->slots[i] = -1;
     order->slots[0] = order->slots[1] = order->slots[2] = works->null;
@@ -33,20 +31,19 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
     order->slots[SC_SLOT_USER] = run->space.user_ns;
     order->slots[SC_SLOT_ID_LOCK] = run->space.id_lock;
     order->slots[SC_SLOT_WORKDISK] = workdisk;
-    for (int i = 0; i < n; i++)
-        order->slots[SC_SLOT_GROUP + i] = groups[i];
     order->slots[SC_SLOT_AGENT] = works->agent;
     order->user_ns = works->tmpl.user_ns;
     order->birth_ns = works->tmpl.birth_ns;
     order->cgroup = -1;
-    for (int i = 0; i < SC_CTL_COUNT && run->group.v2 && order->cgroup < 0; i++)
-        order->cgroup = run->group.dir_fds[i];
+    for (int i = 0; i < SC_CTL_COUNT && run->space.group.v2 && order->cgroup < 0; i++)
+        order->cgroup = run->space.group.dir_fds[i];
 }
 
-static int send_boot(struct sc_run *run, bool has_workdisk)
+static int send_boot(struct sc_run *run, int n_groups, bool has_workdisk)
 {
     struct sc_boot boot = {
         .version = SC_PROTO_VERSION,
+        .n_groups = (uint32_t)n_groups,
         .host_uid = run->space.host_uid,
         .host_gid = run->space.host_uid,
         .has_workdisk = has_workdisk,
@@ -58,8 +55,6 @@ static int send_boot(struct sc_run *run, bool has_workdisk)
     if (mutant)
         strncpy(boot.mutant, mutant, sizeof boot.mutant - 1);
 #endif
-    int groups[SC_CTL_COUNT];
-    boot.n_groups = (uint32_t)sc_group_task_fds(&run->group, groups);
     return sc_frame_send(run->control, SC_MSG_BOOT, 0, &boot, sizeof boot);
 }
 
@@ -78,12 +73,15 @@ int sc_run_launch(struct sc_run *run, struct sc_err *err)
     run->control = ends[0];
     setsockopt(run->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     fill_slots(run, &order, ends[1], workdisk);
+    int n_groups = sc_group_task_fds(&run->space.group, order.slots + SC_SLOT_GROUP);
     /* In the stream before the agent looks: it never waits for us. */
-    r = send_boot(run, workdisk >= 0);
+    r = n_groups < 0 ? n_groups : send_boot(run, n_groups, workdisk >= 0);
     if (r < 0)
         sc_err_sys(err, r, "boot message");
     else if ((r = sc_spawn_agent(&order)) < 0)
         sc_err_sys(err, r, "starting the agent (%s)", order.failed ? order.failed : "clone");
+    for (int i = 0; i < n_groups; i++)
+        sc_close(&order.slots[SC_SLOT_GROUP + i]);
     close(ends[1]);
     sc_close(&workdisk);
     sc_close(&run->child_in);

@@ -18,7 +18,7 @@ enum watched { W_CONTROL, W_PIDFD, W_OUT, W_ERR, W_IN, W_STDIN_SOURCE, W_NOTICE,
 
 static bool counts_cpu(const struct sc_run *run)
 {
-    return run->has_group && !(run->plan->degraded & SC_DEGRADE_CPU);
+    return run->space.has_group && !(run->plan->degraded & SC_DEGRADE_CPU);
 }
 
 static void on_started(struct sc_run *run)
@@ -26,7 +26,7 @@ static void on_started(struct sc_run *run)
     run->started_ns = sc_now_ns();
     run->result->usage.start_ns = run->started_ns - run->begun_ns;
     if (counts_cpu(run))
-        sc_group_cpu_ns(&run->group, &run->cpu_base_ns);
+        sc_group_cpu_ns(&run->space.group, &run->cpu_base_ns);
     run->next_cpu_check_ns = run->started_ns;
 }
 
@@ -108,7 +108,7 @@ static void check_cpu(struct sc_run *run, uint64_t now)
 {
     uint64_t used = 0, limit = run->plan->limits.cpu;
     if (!counts_cpu(run) || !run->started_ns || now < run->next_cpu_check_ns ||
-        sc_group_cpu_ns(&run->group, &used) < 0)
+        sc_group_cpu_ns(&run->space.group, &used) < 0)
         return;
     used -= sc_min_u64(used, run->cpu_base_ns);
     if (used >= limit) {
@@ -156,7 +156,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
         [W_IN] = have_bytes ? run->in : -1,
         [W_STDIN_SOURCE] = stdin_from_fd && !have_bytes ? run->plan->spec->stdin_fd : -1,
         [W_NOTICE] = run->ready[SC_READY_NOTIFY],
-        [W_MEMORY] = run->has_group ? run->group.oom_event_fd : -1,
+        [W_MEMORY] = run->space.has_group ? run->space.group.oom_event_fd : -1,
         [W_CANCEL] = run->callbacks->cancel_fd > 0 ? run->callbacks->cancel_fd : -1,
     };
     for (int i = 0; i < W_COUNT; i++)
@@ -166,7 +166,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
 /* The group's own count says whether a kill for memory was this cell's; the event only wakes us. */
 static void on_memory_event(struct sc_run *run)
 {
-    if (sc_group_oom(&run->group)) {
+    if (sc_group_oom(&run->space.group)) {
         run->result->limits_hit |= SC_HIT_MEMORY;
         sc_run_end(run, SC_END_MEMORY);
     }

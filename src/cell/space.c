@@ -125,7 +125,7 @@ static void outer(int socket, void *data)
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
                   struct sc_err *err)
 {
-    struct sc_space space = {.net_ns = -1, .user_ns = -1, .id_lock = -1};
+    struct sc_space space = SC_SPACE_NONE;
     struct space_order order = {.plan = plan, .parent_user_ns = tmpl->user_ns};
     struct sc_maker maker = {0};
     int fds[2], r = 0;
@@ -150,13 +150,22 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     }
     space.net_ns = fds[0];
     space.user_ns = fds[1];
+    r = sc_group_open(&space.group, plan, err);
+    space.has_group = r == 0;
+    if (r < 0) {
+        sc_space_close(&space);
+        return r;
+    }
     *ret_space = space;
     return 0;
 }
 
-void sc_space_close(struct sc_space *space)
+int sc_space_close(struct sc_space *space)
 {
+    int r = space->has_group ? sc_group_close(&space->group) : 0;
+    space->has_group = false;
     sc_close(&space->net_ns);
     sc_close(&space->user_ns);
     sc_close(&space->id_lock);
+    return r;
 }

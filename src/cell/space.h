@@ -1,13 +1,16 @@
-/* What a cell needs of its own and can be made before anybody asks: a network namespace, a user namespace with its id map,
- * and the host ids in it. Used once. */
+/* What a cell needs of its own and can be made before anybody asks: control groups, a network namespace, a user namespace with
+ * its id map, and the host ids in it. Used once. */
 #ifndef SC_CELL_SPACE_H
 #define SC_CELL_SPACE_H
 
 #include <stdint.h>
 
+#include "cell/group.h"
 #include "cell/template.h"
 
 struct sc_space {
+    struct sc_group group;
+    bool has_group;
     int net_ns;  /* `lo` is up, nothing else is there */
     int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
     int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */
@@ -16,7 +19,10 @@ struct sc_space {
 
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
                   struct sc_err *err);
-void sc_space_close(struct sc_space *space);
+/* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
+int sc_space_close(struct sc_space *space);
+
+#define SC_SPACE_NONE ((struct sc_space){.net_ns = -1, .user_ns = -1, .id_lock = -1})
 
 /* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine. Returns a
  * descriptor that holds them (also when inherited), and the program's id; the agent's is one above. */
