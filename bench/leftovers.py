@@ -38,7 +38,7 @@ def look():
     with open("/proc/self/mounts") as mounts:
         mounted = set(mounts.read().splitlines())
     return {"mount": mounted, "control group": _groups(), "orphaned agent": _orphans(),
-            "file": set(glob.glob("/tmp/snapcell*") + glob.glob("/run/snapcell*/*"))}
+            "file": set(glob.glob("/run/snapcell*/*"))}
 
 
 def compare(before, after):
