@@ -5,13 +5,13 @@
  * a place for them. NUL bytes are text: JSON writes them as \u0000. */
 #include "result/result.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
 #include "spec/spec.h"
@@ -246,7 +246,7 @@ char *sc_result_to_json(const struct sc_result *result, int indent)
     put_start(&w);
     /* 15 digits: nanoseconds of a week, without a double's noise behind them. */
     size_t flags = JSON_REAL_PRECISION(15) | (indent > 0 ? JSON_INDENT((size_t)indent & 31) : 0);
-    char *text = w.failed ? NULL : json_dumps(w.object, flags);
+    char *text = w.failed ? NULL : sc_json_dump(w.object, flags);
     json_decref(w.object);
     return text;
 }

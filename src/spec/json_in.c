@@ -4,13 +4,12 @@
 #include "spec/spec.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "spec/spec_internal.h"
 
@@ -482,11 +481,11 @@ static int limit_number(const struct sc_limit_row *row, const json_t *value, con
     /* Beyond 2^53 a double skips whole numbers; every row's maximum lies below. */
     if (number < 0 || number > 9007199254740992.0)
         return sc_spec_limit_range(row, UINT64_MAX, path, shown, true, err);
-    if (scale == 1.0 && number != floor(number))
+    if (scale == 1.0 && number != (double)(uint64_t)number)
         return sc_spec_bad(err, path, shown, "must be a whole number");
     /* Digits behind the last that counts are dropped, as in text, once the double's own rounding is undone;
      * of nanoseconds, a double has no more digits than count. */
-    uint64_t whole = (uint64_t)floor(number + (row->kind == SC_LIMIT_DURATION ? 0.5 : 1e-6));
+    uint64_t whole = (uint64_t)(number + (row->kind == SC_LIMIT_DURATION ? 0.5 : 1e-6));
     int r = sc_spec_limit_range(row, whole, path, shown, true, err);
     if (r == 0)
         *ret_value = whole;
@@ -569,9 +568,6 @@ _Static_assert(sizeof REQUEST / sizeof *REQUEST <= FIELDS_MAX, "FIELDS_MAX is to
 static int parse_error(const json_error_t *error, struct sc_err *err)
 {
     char shown[JSON_ERROR_TEXT_LENGTH * 2];
-    /* jansson leaves the text empty where a buffer of its own could not grow. */
-    if (json_error_code(error) == json_error_out_of_memory || !*error->text)
-        return sc_spec_no_memory(err);
     sc_text_show(shown, sizeof shown, error->text, strlen(error->text));
     return sc_err_usage(err, "request", "request: line %d column %d: not JSON: %s", error->line,
                         error->column, shown);
@@ -582,11 +578,12 @@ int sc_spec_from_json(struct sc_spec *spec, const char *text, size_t len, struct
     if (len > SC_SPEC_JSON_MAX)
         return sc_err_usage(err, "request", "request: %zu bytes: at most %llu are allowed", len,
                             SC_SPEC_JSON_MAX);
-    json_error_t error = {0};
-    json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!request)
-        return parse_error(&error, err);
-    int r = read_object(spec, request, "", REQUEST, err);
+    json_error_t error;
+    json_t *request = NULL;
+    int r = sc_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &request, &error);
+    if (r < 0)
+        return r == -ENOMEM ? sc_spec_no_memory(err) : parse_error(&error, err);
+    r = read_object(spec, request, "", REQUEST, err);
     json_decref(request);
     return r;
 }

@@ -1,11 +1,11 @@
 /* Spec → JSON text. What stands at its default is left out, so that reading it again gives the same spec. */
 #include "spec/spec.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "spec/spec_internal.h"
 
@@ -218,7 +218,7 @@ char *sc_spec_to_json(const struct sc_spec *spec)
     put_dirs(&w, spec);
     put_outs(&w, spec);
     put_how(&w, spec);
-    char *text = w.failed ? NULL : json_dumps(w.object, JSON_INDENT(2));
+    char *text = w.failed ? NULL : sc_json_dump(w.object, JSON_INDENT(2));
     json_decref(w.object);
     return text;
 }
