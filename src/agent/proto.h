@@ -47,7 +47,7 @@ struct sc_boot {
     uint32_t version;
     uint32_t n_groups;            /* tasks files at SC_SLOT_GROUP… */
     uint32_t host_uid, host_gid;  /* the program's, as the template's user namespace names them: owner of fresh mounts */
-    uint32_t has_workdisk;
+    uint32_t pad;
     uint16_t rows, cols;          /* of the terminal */
     char mutant[32];              /* test builds only: the stage that is left out */
 };

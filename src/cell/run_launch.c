@@ -39,14 +39,13 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
         order->cgroup = run->space.group.dir_fds[i];
 }
 
-static int send_boot(struct sc_run *run, int n_groups, bool has_workdisk)
+static int send_boot(struct sc_run *run, int n_groups)
 {
     struct sc_boot boot = {
         .version = SC_PROTO_VERSION,
         .n_groups = (uint32_t)n_groups,
         .host_uid = run->space.host_uid,
         .host_gid = run->space.host_uid,
-        .has_workdisk = has_workdisk,
         .rows = 24,
         .cols = 80,
     };
@@ -75,7 +74,7 @@ int sc_run_launch(struct sc_run *run, struct sc_err *err)
     fill_slots(run, &order, ends[1], workdisk);
     int n_groups = sc_group_task_fds(&run->space.group, order.slots + SC_SLOT_GROUP);
     /* In the stream before the agent looks: it never waits for us. */
-    r = n_groups < 0 ? n_groups : send_boot(run, n_groups, workdisk >= 0);
+    r = n_groups < 0 ? n_groups : send_boot(run, n_groups);
     if (r < 0)
         sc_err_sys(err, r, "boot message");
     else if ((r = sc_spawn_agent(&order)) < 0)

@@ -55,6 +55,27 @@ static int write_new(int root, const char *path, const char *content, uint32_t m
     return r;
 }
 
+static int copy_file(int root, const struct sc_plan_mount *mount)
+{
+    char chunk[16 * 1024];
+    int r = 0, from = open(mount->source, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (from < 0)
+        return -errno;
+    int to = openat(root, mount->path + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (to < 0) {
+        r = -errno;
+        close(from);
+        return r;
+    }
+    for (ssize_t n; r == 0 && (n = read(from, chunk, sizeof chunk)) != 0;)
+        r = n < 0 ? (errno == EINTR ? 0 : -errno) : sc_write_all(to, chunk, (size_t)n);
+    if (r == 0 && fchmod(to, mount->mode) < 0)
+        r = -errno;
+    close(from);
+    close(to);
+    return r;
+}
+
 /* An empty file or folder for a mount to stand on, whatever the source is. */
 static int make_place(int root, const char *path, int source)
 {
@@ -98,6 +119,8 @@ static int lay(int root, const struct sc_plan_mount *mount)
         return symlinkat(mount->source, root, path) < 0 && errno != EEXIST ? -errno : 0;
     case SC_MOUNT_FILE:
         return write_new(root, path, mount->content, mount->mode);
+    case SC_MOUNT_COPY:
+        return copy_file(root, mount);
     default:
         return lay_bind(root, mount);
     }

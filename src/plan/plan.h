@@ -23,6 +23,7 @@ enum sc_mount_kind {
     SC_MOUNT_DIR,     /* an empty folder of the template root */
     SC_MOUNT_SYMLINK, /* `target` */
     SC_MOUNT_FILE,    /* `content` */
+    SC_MOUNT_COPY,    /* small host file `source`, copied: each mount of the template costs every cell a microsecond or two */
     SC_MOUNT_BIND,    /* host path `source`, read-only, nosuid, nodev, recursively */
     SC_MOUNT_DEVICE,  /* host device node `source` */
 };

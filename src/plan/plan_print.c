@@ -39,7 +39,7 @@ static json_t *limits_json(const struct sc_plan *plan)
 
 static json_t *mounts_json(const struct sc_plan *plan)
 {
-    static const char *const kinds[] = {"folder", "link", "file", "bind", "device"};
+    static const char *const kinds[] = {"folder", "link", "file", "copy", "bind", "device"};
     json_t *array = json_array();
     for (size_t i = 0; i < plan->n_mounts; i++) {
         const struct sc_plan_mount *mount = &plan->mounts[i];

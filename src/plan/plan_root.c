@@ -41,6 +41,8 @@ static const char PASSWD[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
                              ":x:1000:1000:Cell user:" SC_CELL_HOME ":/bin/bash\n"
                              "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 
+#define COPY_MAX (256 * 1024)
+
 static const char *const DEVICES[] = {"null", "zero", "full", "random", "urandom", "tty", NULL};
 
 static bool exists(const char *path)
@@ -85,6 +87,15 @@ static int add_made_up(struct sc_plan *plan)
     return r;
 }
 
+/* A small file is copied, all else is bound. */
+static int add_shared(struct sc_plan *plan, const char *from, const char *path)
+{
+    struct stat st;
+    if (stat(from, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= COPY_MAX && access(from, R_OK) == 0)
+        return sc_plan_add_mount(plan, SC_MOUNT_COPY, path, from, NULL, st.st_mode & 0555);
+    return sc_plan_add_bind(plan, from, path);
+}
+
 static int add_host_root(struct sc_plan *plan)
 {
     static const char *const tops[] = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"};
@@ -95,7 +106,7 @@ static int add_host_root(struct sc_plan *plan)
         char path[128];
         snprintf(path, sizeof path, "/etc/%s", ETC[i]);
         if (exists(path))
-            r = sc_plan_add_bind(plan, path, path);
+            r = add_shared(plan, path, path);
     }
     return r;
 }
@@ -136,7 +147,7 @@ static int add_entries(struct sc_plan *plan, const char *root, const char *folde
                     target[t] = '\0';
                     r = add_link(plan, inside, target);
                 } else if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) {
-                    r = sc_plan_add_bind(plan, from, inside);
+                    r = add_shared(plan, from, inside);
                 }
             }
         }
