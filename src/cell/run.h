@@ -81,6 +81,8 @@ int sc_run_feed(struct sc_run *run, struct sc_err *err);
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
 /* run_notice.c: one refused call that was reported. */
 void sc_run_notice(struct sc_run *run);
+/* run_network.c: what had no way out; process 1 must still live. */
+void sc_run_look_at_network(struct sc_run *run);
 /* run_bury.c: afterwards no process of the cell is left. */
 int sc_run_bury(struct sc_run *run, struct sc_err *err);
 /* run_artifacts.c */

@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -91,5 +93,9 @@ int sc_run_launch(struct sc_run *run, struct sc_err *err)
     run->pid = r;
     /* Ours and not yet waited for, so the number cannot have gone to another process. */
     run->pidfd = sc_sys_pidfd_open(run->pid);
-    return run->pidfd < 0 ? sc_err_sys(err, run->pidfd, "pidfd_open") : 0;
+    if (run->pidfd >= 0)
+        return 0;
+    kill(run->pid, SIGKILL);
+    waitpid(run->pid, NULL, __WALL);
+    return sc_err_sys(err, run->pidfd, "pidfd_open");
 }

@@ -32,7 +32,8 @@ static const struct {
     {"/etc/group", "root:x:0:\nagent:x:999:\n" SC_CELL_USER ":x:1000:\nnogroup:x:65534:\n"},
     {"/etc/hosts", "127.0.0.1 localhost cell\n::1 localhost ip6-localhost ip6-loopback\n"},
     {"/etc/hostname", "cell\n"},
-    {"/etc/resolv.conf", "# No network: nothing answers here.\n"},
+    {"/etc/resolv.conf", "# No network. An address without a route, so that asking fails at once and is counted.\n"
+                         "nameserver 192.0.2.53\n"},
     {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
     {"/etc/machine-id", ""},
 };
