@@ -86,7 +86,8 @@ char *snapcell_plan_text(const struct snapcell_plan *plan);
 char *snapcell_plan_json(const struct snapcell_plan *plan);
 /* 1: both would do the same; 0: not; negative errno. */
 int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_plan *b);
-/* Makes ahead what does not depend on the single run (template, namespaces, ids) for `cells` coming runs. */
+/* Makes ahead what does not depend on the single run (template, namespaces, groups, ids) for `cells` coming runs, and removes
+ * the empty control groups that ended runs left (at most eight; snapcell_plan_free does so too). */
 int snapcell_plan_ready(struct snapcell_plan *plan, unsigned cells, struct snapcell_error *error);
 
 /* ---- run ---- */
@@ -101,7 +102,7 @@ struct snapcell_callbacks {
     int (*artifact)(void *userdata, const char *path, int fd, uint64_t size);
 };
 
-/* One run in one fresh cell, destroyed before this returns. 0: the result tells everything, also a
+/* One run in one fresh cell; every process, mount and file of it is gone before this returns. 0: the result tells everything, also a
  * `sandbox_error`. `callbacks` may be NULL. */
 int snapcell_run(struct snapcell_plan *plan, const struct snapcell_callbacks *callbacks,
                  struct snapcell_result **ret_result, struct snapcell_error *error);

@@ -122,6 +122,8 @@ static void report_end(struct server *server, int status, const struct rusage *u
     };
     server->program = -1;
     sc_frame_send(server->agent->control, SC_MSG_EXIT, 0, &message, sizeof message);
+    /* The main program's end is the cell's: our end takes every process of the namespace along. */
+    _exit(0);
 }
 
 static void reap(struct server *server)

@@ -28,7 +28,7 @@ struct sc_callbacks {
 struct sc_works;
 int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct sc_err *err);
 void sc_works_free(struct sc_works *works);
-/* Makes namespaces for `cells` coming cells ahead. */
+/* Makes namespaces and groups for `cells` coming cells ahead, and removes the empty groups of ended ones. */
 int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err);
 
 /* One run in one fresh cell. 0: `result` tells everything, also SC_STATUS_SANDBOX_ERROR. `queue_ns` is how long

@@ -43,6 +43,8 @@ static void release(struct sc_run *run)
         sc_close(fds[i]);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
+    sc_close(&run->net_counts[0]);
+    sc_close(&run->net_counts[1]);
     sc_buf_fini(&run->stdin_chunk);
     free(run->reader);
 }
@@ -69,6 +71,7 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         .works = works, .plan = works->plan, .callbacks = callbacks ? callbacks : &none, .result = result,
         .space = SC_SPACE_NONE,
         .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1, .child_in = -1, .child_out = -1, .child_err = -1,
+        .net_counts = {-1, -1},
     };
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
@@ -79,9 +82,11 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         r = sc_run_launch(&run, err);
     if (r == 0)
         r = run_in_cell(&run, err);
-    int closed = sc_space_close(&run.space);
-    if (r == 0 && closed < 0)
-        r = sc_err_sys(err, closed, "removing the cell's control group");
+    if (works->n_graves == SC_GRAVES_MAX) {
+        int buried = sc_works_bury(works, r < 0 ? NULL : err);
+        r = r < 0 ? r : buried;
+    }
+    works->graves[works->n_graves++] = run.space;
     release(&run);
     return r;
 }

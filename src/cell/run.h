@@ -14,6 +14,8 @@
 #include "cell/cell.h"
 #include "cell/space.h"
 
+#define SC_GRAVES_MAX 8
+
 struct sc_works {
     const struct sc_plan *plan;
     struct sc_template tmpl;
@@ -22,6 +24,9 @@ struct sc_works {
     int null;  /* /dev/null */
     struct sc_space *spaces; /* made ahead */
     size_t n_spaces;
+    /* Empty groups of ended cells: removing them takes the kernel a while, and nobody waits for it. */
+    struct sc_space graves[SC_GRAVES_MAX];
+    size_t n_graves;
 };
 
 /* Why the supervisor ended the cell; NONE: the program ended by itself. The first reason stays. */
@@ -54,6 +59,8 @@ struct sc_run {
     struct sc_buf stdin_chunk;      /* what was read from stdin_fd and not yet written */
     bool stdin_eof;
 
+    int net_counts[2];              /* the cell's own network counters, v4 and v6; -1: none */
+
     struct sc_frame_reader *reader;
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
     uint64_t cpu_base_ns, next_cpu_check_ns;
@@ -63,6 +70,9 @@ struct sc_run {
     struct sc_msg_failed failed;
     struct rusage agent_usage;      /* of the agent and everything it reaped */
 };
+
+/* Removes what is left of ended cells. Negative errno when a group does not go. */
+int sc_works_bury(struct sc_works *works, struct sc_err *err);
 
 /* Sets the reason if there is none yet, and the time. */
 void sc_run_end(struct sc_run *run, enum sc_end why);
@@ -81,8 +91,9 @@ int sc_run_feed(struct sc_run *run, struct sc_err *err);
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
 /* run_notice.c: one refused call that was reported. */
 void sc_run_notice(struct sc_run *run);
-/* run_network.c: what had no way out; process 1 must still live. */
-void sc_run_look_at_network(struct sc_run *run);
+/* run_network.c: watch is called while process 1 lives, count any time after. */
+void sc_run_watch_network(struct sc_run *run);
+void sc_run_count_network(struct sc_run *run);
 /* run_bury.c: afterwards no process of the cell is left. */
 int sc_run_bury(struct sc_run *run, struct sc_err *err);
 /* run_artifacts.c */

@@ -39,7 +39,6 @@ static int wait_for_death(struct sc_run *run, uint64_t patience_ns)
 int sc_run_bury(struct sc_run *run, struct sc_err *err)
 {
     sc_run_end(run, SC_END_CANCEL); /* no reason yet: an error of ours on the way */
-    sc_run_look_at_network(run);
     /* The kernel kills a pid namespace with its process 1: nobody is missed and nobody forks away from it. */
     int r = sc_sys_pidfd_kill(run->pidfd, SIGKILL);
     int dead = r < 0 && r != -ESRCH ? r : wait_for_death(run, GROUP_PATIENCE_NS);

@@ -157,6 +157,7 @@ int sc_run_judge(struct sc_run *run, struct sc_err *err)
     result->degraded = run->plan->degraded;
     result->agent_shares_uid = run->plan->agent_shares_uid;
     count_usage(run);
+    sc_run_count_network(run);
     look_at_disk(run, SC_READY_WORK, SC_HIT_DISK, SC_HIT_DISK_INODES);
     look_at_disk(run, SC_READY_TMP, SC_HIT_TMP, SC_HIT_TMP_INODES);
     look_at_disk(run, SC_READY_SHM, SC_HIT_SHM, 0);

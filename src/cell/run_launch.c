@@ -33,6 +33,8 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
     order->slots[SC_SLOT_USER] = run->space.user_ns;
     order->slots[SC_SLOT_ID_LOCK] = run->space.id_lock;
     order->slots[SC_SLOT_WORKDISK] = workdisk;
+    for (int i = 0; i < run->space.n_tasks; i++)
+        order->slots[SC_SLOT_GROUP + i] = run->space.tasks[i];
     order->slots[SC_SLOT_AGENT] = works->agent;
     order->user_ns = works->tmpl.user_ns;
     order->birth_ns = works->tmpl.birth_ns;
@@ -41,11 +43,11 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
         order->cgroup = run->space.group.dir_fds[i];
 }
 
-static int send_boot(struct sc_run *run, int n_groups)
+static int send_boot(struct sc_run *run)
 {
     struct sc_boot boot = {
         .version = SC_PROTO_VERSION,
-        .n_groups = (uint32_t)n_groups,
+        .n_groups = (uint32_t)run->space.n_tasks,
         .host_uid = run->space.host_uid,
         .host_gid = run->space.host_uid,
         .rows = 24,
@@ -74,15 +76,12 @@ int sc_run_launch(struct sc_run *run, struct sc_err *err)
     run->control = ends[0];
     setsockopt(run->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     fill_slots(run, &order, ends[1], workdisk);
-    int n_groups = sc_group_task_fds(&run->space.group, order.slots + SC_SLOT_GROUP);
     /* In the stream before the agent looks: it never waits for us. */
-    r = n_groups < 0 ? n_groups : send_boot(run, n_groups);
+    r = send_boot(run);
     if (r < 0)
         sc_err_sys(err, r, "boot message");
     else if ((r = sc_spawn_agent(&order)) < 0)
         sc_err_sys(err, r, "starting the agent (%s)", order.failed ? order.failed : "clone");
-    for (int i = 0; i < n_groups; i++)
-        sc_close(&order.slots[SC_SLOT_GROUP + i]);
     close(ends[1]);
     sc_close(&workdisk);
     sc_close(&run->child_in);

@@ -1,10 +1,11 @@
-/* Refused network, told by the kernel: a cell's namespace has no route but to itself, and counts what had none to take. Looked
- * at from outside while process 1 still lives; nothing inside can change it, and no call of the program is held up. */
+/* Refused network, told by the kernel: a cell's namespace has no route but to itself, and counts what had none to take. Read
+ * from outside; nothing inside can change it, and no call of the program is held up. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/buf.h"
 #include "cell/run.h"
 
 /* Value below `name` in a table of two lines: names, then numbers. */
@@ -33,23 +34,31 @@ static uint64_t line(const char *table, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-static uint64_t count(pid_t pid, const char *file, bool v6)
+void sc_run_watch_network(struct sc_run *run)
 {
+    static const char *const files[2] = {"snmp", "snmp6"};
     char path[48];
-    struct sc_buf text;
-    uint64_t r = 0;
-    snprintf(path, sizeof path, "/proc/%d/net/%s", pid, file);
-    sc_buf_init(&text, 64 * 1024);
-    if (sc_buf_read_file(&text, -100 /* AT_FDCWD: the path is absolute */, path) == 0 && text.len > 0)
-        r = v6 ? line((char *)text.data, "Ip6OutNoRoutes") : column((char *)text.data, "Ip: ", "OutNoRoutes");
-    sc_buf_fini(&text);
-    return r;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "/proc/%d/net/%s", run->pid, files[i]);
+        run->net_counts[i] = open(path, O_RDONLY | O_CLOEXEC);
+    }
 }
 
-void sc_run_look_at_network(struct sc_run *run)
+/* The open file belongs to the namespace, not to the process it was found by. */
+static uint64_t read_count(int fd, bool v6)
+{
+    char text[16 * 1024];
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    return v6 ? line(text, "Ip6OutNoRoutes") : column(text, "Ip: ", "OutNoRoutes");
+}
+
+void sc_run_count_network(struct sc_run *run)
 {
     struct sc_result *result = run->result;
-    uint64_t refused = count(run->pid, "snmp", false) + count(run->pid, "snmp6", true);
+    uint64_t refused = read_count(run->net_counts[0], false) + read_count(run->net_counts[1], true);
     if (refused == 0)
         return;
     sc_result_deny(result, "network", "connect", "an address outside the cell", "network:none",

@@ -28,6 +28,7 @@ static void on_started(struct sc_run *run)
     if (counts_cpu(run))
         sc_group_cpu_ns(&run->space.group, &run->cpu_base_ns);
     run->next_cpu_check_ns = run->started_ns;
+    sc_run_watch_network(run);
 }
 
 static void store_ready(struct sc_run *run, const uint8_t *payload, const int *fds, size_t n_fds)

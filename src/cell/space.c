@@ -152,7 +152,10 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     space.user_ns = fds[1];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;
+    if (r == 0)
+        space.n_tasks = r = sc_group_task_fds(&space.group, space.tasks);
     if (r < 0) {
+        space.n_tasks = space.n_tasks < 0 ? 0 : space.n_tasks;
         sc_space_close(&space);
         return r;
     }
@@ -162,6 +165,9 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
 
 int sc_space_close(struct sc_space *space)
 {
+    for (int i = 0; i < space->n_tasks; i++)
+        sc_close(&space->tasks[i]);
+    space->n_tasks = 0;
     int r = space->has_group ? sc_group_close(&space->group) : 0;
     space->has_group = false;
     sc_close(&space->net_ns);

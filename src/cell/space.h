@@ -11,6 +11,8 @@
 struct sc_space {
     struct sc_group group;
     bool has_group;
+    int tasks[SC_CTL_COUNT]; /* v1: where process 1 joins the groups */
+    int n_tasks;
     int net_ns;  /* `lo` is up, nothing else is there */
     int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
     int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */

@@ -36,10 +36,21 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     return 0;
 }
 
+int sc_works_bury(struct sc_works *works, struct sc_err *err)
+{
+    int r = 0;
+    for (; works->n_graves > 0; works->n_graves--) {
+        int closed = sc_space_close(&works->graves[works->n_graves - 1]);
+        r = r < 0 ? r : closed;
+    }
+    return r < 0 ? sc_err_sys(err, r, "removing an ended cell's control groups") : 0;
+}
+
 void sc_works_free(struct sc_works *works)
 {
     if (!works)
         return;
+    sc_works_bury(works, NULL);
     for (size_t i = 0; i < works->n_spaces; i++)
         sc_space_close(&works->spaces[i]);
     free(works->spaces);
@@ -52,6 +63,9 @@ void sc_works_free(struct sc_works *works)
 
 int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err)
 {
+    int buried = sc_works_bury(works, err);
+    if (buried < 0)
+        return buried;
     if (cells > works->n_spaces) {
         struct sc_space *spaces = reallocarray(works->spaces, cells, sizeof *spaces);
         if (!spaces)
