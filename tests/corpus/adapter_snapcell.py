@@ -17,7 +17,7 @@ STATUS = {
     "cpu_timeout": "cpu", "out_of_memory": "oom", "output_limit": "output_limit", "process_limit": "pids",
     "disk_limit": "disk", "blocked": "rejected", "cancelled": "error", "sandbox_error": "error",
 }
-LANGUAGE = {"python": ["--python"], "bash": ["--bash"], "node": ["--node"], "java": [], "native": []}
+LANGUAGES = {"python", "bash", "node", "java", "native"}
 MIB = 1 << 20
 
 
@@ -29,7 +29,7 @@ def answer(**fields):
 
 def supported(req):
     return (req["mode"] == "normal" and not req["snapshot"] and not req["archive"]
-            and req["network"]["mode"] == "none" and req["lang"] in LANGUAGE)
+            and req["network"]["mode"] == "none" and req["lang"] in LANGUAGES)
 
 
 def limit_options(limits):
@@ -44,11 +44,6 @@ def limit_options(limits):
     return [x for name, value in values.items() for x in ("--" + name, str(value))]
 
 
-def escape(path):
-    """`:` parts source from destination."""
-    return path.replace("\\", "\\\\").replace(":", "\\:") if ":" in path else path
-
-
 def command_line(req):
     line = [os.environ.get("SNAPCELL", "snapcell"), "run"] + limit_options(req["limits"])
     if os.environ.get("SNAPCELL_TEST_DEGRADED"):
@@ -57,14 +52,14 @@ def command_line(req):
         line += ["--env", "%s=%s" % (name, value)]
     for item in req["files"]:
         os.chmod(item["host"], item["mode"])
-        line += ["--file", "%s:%s" % (item["host"], escape(item["path"]))]
+        line += ["--file", "%s:%s" % (item["host"], item["path"])]
     for path in req["outputs"]:
         line += ["--out", "%s:%s" % (path, req["artifacts_dir"])]
     if req["stdin_b64"] is not None:
         with open("stdin.bin", "wb") as f:
             f.write(base64.b64decode(req["stdin_b64"]))
         line += ["--stdin", os.path.abspath("stdin.bin")]
-    return line, LANGUAGE[req["lang"]] + [req["program"]] + req["argv"]
+    return line, ["--language", req["lang"], req["program"]] + req["argv"]
 
 
 def run(line):

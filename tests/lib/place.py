@@ -84,11 +84,10 @@ def copy_for(user, build, tests):
     folder = tempfile.mkdtemp(prefix="snapcell-for-user-")
     os.chmod(folder, 0o755)
     own_build = os.path.join(folder, "build")
-    for name in ("snapcell", "snapcell-mutant"):
-        source = os.path.join(build, "src", "cli", name)
-        if os.path.exists(source):
-            os.makedirs(os.path.join(own_build, "src", "cli"), exist_ok=True)
-            shutil.copy(source, os.path.join(own_build, "src", "cli", name))
+    for name in ("src/cli/snapcell", "src/snapcell-mutant", "tests/soak/soak-many"):
+        if os.path.exists(os.path.join(build, name)):
+            os.makedirs(os.path.dirname(os.path.join(own_build, name)), exist_ok=True)
+            shutil.copy(os.path.join(build, name), os.path.join(own_build, name))
     shutil.copytree(tests, os.path.join(folder, "tests"), ignore=shutil.ignore_patterns("unit", "vm", "__pycache__"))
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     place = Place("user", os.path.join(own_build, "src/cli/snapcell"), own_build, os.path.join(folder, "tests"), user)

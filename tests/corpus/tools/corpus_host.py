@@ -193,6 +193,8 @@ def lab_setup():
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for v in ("-4", "-6"):
         subprocess.run(["ip", v, "route", "add", "default", "dev", "lo"], stderr=subprocess.DEVNULL)      # routes that lead nowhere
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", "w") as f:      # of this namespace; the name server may be run as --user
+        f.write("0")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     with tempfile.NamedTemporaryFile("w", delete=False, prefix="snapcorp-resolv-") as f:
         f.write("nameserver %s\noptions timeout:1 attempts:1\n" % LAB["LAB_DNS_IP"])

@@ -1,0 +1,72 @@
+"""Which claims are run where, and what they share."""
+import os
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import cell  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--claims", default="*", help="claim ids to run, as patterns: fs-*,proc-*")
+
+
+def lacking(needs):
+    """What of `needs` this host does not have; None when all is there."""
+    for need in needs:
+        if need in ("memory", "cpu", "cpus") and need in cell.DEGRADED:
+            return "degraded here: " + need
+        if need == "root" and not cell.ROOT:
+            return "made for root only"
+        if need == "landlock6" and cell.landlock_abi() < 6:
+            return "this kernel's Landlock has no scopes"
+        if need == "apparmor" and not apparmor_loaded():
+            return "the AppArmor profile is not loaded"
+    return None
+
+
+def apparmor_loaded():
+    try:
+        with open("/sys/kernel/security/apparmor/profiles", encoding="ascii") as f:
+            return any(line.startswith("snapcell-cell ") for line in f)
+    except OSError:
+        return os.environ.get("SNAPCELL_TEST_APPARMOR") == "1"
+
+
+def pytest_collection_modifyitems(config, items):
+    """A claim that is not made on such a host is left out, not skipped: that host's documents do not promise it."""
+    kept, left_out, seen = [], [], {}
+    for item in items:
+        claim = getattr(item.function, "claim", None)
+        if claim is None:
+            raise pytest.UsageError("%s claims nothing" % item.nodeid)
+        if not re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", claim["id"]):
+            raise pytest.UsageError("%s: bad claim id %r" % (item.nodeid, claim["id"]))
+        if seen.setdefault(claim["id"], item.function) is not item.function:
+            raise pytest.UsageError("two tests claim %s" % claim["id"])
+        why = lacking(claim["needs"])
+        if why:
+            print("not claimed here: %s: %s" % (claim["id"], why))
+        if why or not cell.selected(claim["id"], config.getoption("--claims")):
+            left_out.append(item)
+        else:
+            kept.append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def probes(tmp_path_factory):
+    return cell.Probes(tmp_path_factory.mktemp("probes"))
+
+
+@pytest.fixture
+def host_file(tmp_path):
+    """A readable host file with a secret in it."""
+    path = tmp_path / "secret.txt"
+    path.write_text("host secret\n")
+    path.chmod(0o644)
+    return path

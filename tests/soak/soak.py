@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""1,000 runs in a row and 50 at once leave groups, mounts, processes and files as they were; 1,000 runs in one process
+leave that process's descriptors and memory as they were. Counts are of what carries our name or is this host's whole."""
+import concurrent.futures
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+
+SNAPCELL = os.environ.get("SNAPCELL", "snapcell")
+MANY = os.path.join(os.environ.get("SNAPCELL_BUILD", "build"), "tests", "soak", "soak-many")
+DEGRADED = os.environ.get("SNAPCELL_TEST_DEGRADED", "")
+IN_A_ROW, AT_ONCE = 1000, 50
+FOLDERS = ["/tmp", "/var/tmp", "/dev/shm", "/run", os.path.expanduser("~"), os.environ.get("XDG_RUNTIME_DIR", "/run")]
+
+
+def groups():
+    return sorted(os.path.join(folder, name) for folder, names, _ in os.walk("/sys/fs/cgroup") for name in names
+                  if name.startswith("snapcell-"))
+
+
+def processes():
+    found = []
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            with open(path, encoding="latin-1") as f:
+                if f.read().startswith("snapcell"):
+                    found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+def lines(path):
+    with open(path, encoding="latin-1") as f:
+        return f.read().count("\n")
+
+
+def snapshot():
+    return {
+        "groups": groups(),
+        "mounts": lines("/proc/self/mountinfo"),
+        "processes": len(processes()),
+        "files": sorted(p for folder in set(FOLDERS) for p in glob.glob(folder + "/*snapcell*") + glob.glob(folder + "/.snapcell*")),
+        "loop devices": sorted(glob.glob("/sys/block/loop*/loop")),
+        "system V memory": lines("/proc/sysvipc/shm"),
+    }
+
+
+def line(*args):
+    accept = ["--allow-degraded", DEGRADED] if DEGRADED else []
+    return [SNAPCELL, "run", "--json"] + accept + list(args)
+
+
+def one(index):
+    """None, or what was wrong with a run."""
+    word = "run-%d" % index
+    ran = subprocess.run(line("--wall", "60s", "--", "/bin/echo", word), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        result = json.loads(ran.stdout)
+    except ValueError:
+        return "run %d: exit %d, %r" % (index, ran.returncode, ran.stderr[-300:])
+    if result["status"] != "ok" or result["stdout"] != word + "\n":
+        return "run %d: %s" % (index, ran.stdout[:500])
+    return None
+
+
+def settled(before):
+    """What differs from before, after the dying have had three seconds."""
+    end = time.monotonic() + 3
+    while True:
+        now = snapshot()
+        grown = {k: (before[k], now[k]) for k in before if now[k] != before[k]}
+        if not grown or time.monotonic() > end:
+            return grown
+        time.sleep(0.1)
+
+
+def stage(name, before, work):
+    start = time.monotonic()
+    wrong = [w for w in work() if w]
+    grown = settled(before)
+    print("%-20s %6.1f s, %d wrong" % (name, time.monotonic() - start, len(wrong)), flush=True)
+    for text in wrong[:5]:
+        print("  " + text)
+    for key, (was, now) in grown.items():
+        print("  %s: %s before, %s after" % (key, was, now))
+    return not wrong and not grown
+
+
+def many_in_one_process():
+    ran = subprocess.run([MANY, str(IN_A_ROW), DEGRADED], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return [None if ran.returncode == 0 else "%s exit %d: %s%s" % (MANY, ran.returncode, ran.stdout, ran.stderr)]
+
+
+def at_once():
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(one, range(2 * AT_ONCE)))
+
+
+def main():
+    assert one(0) is None, one(0)
+    before = snapshot()
+    good = stage("%d in a row" % IN_A_ROW, before, lambda: [one(i) for i in range(IN_A_ROW)])
+    good = stage("%d at once" % AT_ONCE, before, at_once) and good
+    good = stage("%d in one process" % IN_A_ROW, before, many_in_one_process) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

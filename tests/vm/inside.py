@@ -1,0 +1,192 @@
+"""What is run in the guest, as root, on a system that is a copy in memory: inside.py BUILD [PART,…]. Writes the counts as
+JSON to the port that the host reads."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+sys.dont_write_bytecode = True
+
+import place as places_of  # noqa: E402
+import suites  # noqa: E402
+from counts import Counts, failure  # noqa: E402
+
+# Emulated, and without a second processor.
+SCALE = 10
+LIMIT_S = 9 * 60
+# Of every kind one or two, short ones; Python takes seconds to start here.
+CORPUS = ("^(fs-shadow-home|fs-proc1-environ|fs-mount-calls|fs-chroot-climb|fs-readonly-root|fs-mknod-device|fs-release-agent"
+          "|fs-suid-exec|sys-admin-calls|sys-bpf|sys-keyring|sys-unshare|sys-setns|sys-ptrace-others|sys-int80|sys-kill-all"
+          "|sys-io-uring|sys-perf|sys-vm-readv|sys-sysv-shm|sys-status|res-fork-bomb|res-mem-bomb|res-tmpfs-fill|res-stopped-self"
+          "|res-grandchild-holds-stdout|res-signal-death|res-core-dump|leak-processes|leak-namespaces|f-dev-stdout|f-upload-modes"
+          "|f-exit-code|f-segfault|f-sigpipe|f-stdin-unread)$")
+CGROUP = "/sys/fs/cgroup"
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+class Guest:
+    """Both users' places: root with a configured parent group, an ordinary user in a delegated one."""
+
+    def __init__(self, build):
+        self.build = build
+        self.user = places_of.TestUser().__enter__()
+        os.environ["SNAPCELL_TEST_SCALE"] = str(SCALE)
+        os.makedirs(CGROUP + "/cells", exist_ok=True)
+        self.delegate("/vmtest")
+        self.root = GuestPlace("root", os.path.join(build, "src/cli/snapcell"), build, os.path.join(TOP, "tests"), None, "/cells")
+        copy = places_of.copy_for(self.user, build, os.path.join(TOP, "tests"))
+        self.ordinary = GuestPlace("user", copy.snapcell, copy.build, copy.tests, self.user, "/vmtest")
+
+    def delegate(self, group):
+        """As systemd's Delegate=yes does; the user's own processes live in a leaf."""
+        leaf = CGROUP + group + "/runner"
+        os.makedirs(leaf)
+        for folder in (CGROUP + group, leaf):
+            os.chown(folder, self.user.pw_uid, self.user.pw_gid)
+            for name in ("cgroup.procs", "cgroup.threads", "cgroup.subtree_control"):
+                os.chown(os.path.join(folder, name), self.user.pw_uid, self.user.pw_gid)
+        self.leaf = leaf
+
+
+class GuestPlace(places_of.Place):
+    def __init__(self, name, snapcell, build, tests, user, parent):
+        super().__init__(name, snapcell, build, tests, user)
+        self.parent = parent
+
+    def environment(self):
+        return dict(super().environment(), SNAPCELL_CGROUP_PARENT=self.parent)
+
+
+def enter_leaf(guest):
+    write(guest.leaf + "/cgroup.procs", "0")
+
+
+def leave_leaf():
+    write(CGROUP + "/init/cgroup.procs", "0")
+
+
+def in_place(guest, place, work):
+    """`work` with this process, and so its children, in the group that the place's user was given."""
+    if place.user:
+        enter_leaf(guest)
+    try:
+        return work()
+    finally:
+        leave_leaf()
+
+
+def claims(guest):
+    counts = Counts()
+    for place in (guest.root, guest.ordinary):
+        suite = suites.pytest("claims", LIMIT_S, security=True)
+        counts.add(in_place(guest, place, lambda p=place, s=suite: s(TOP, guest.build, [p])))
+    return counts
+
+
+def corpus(guest):
+    counts = Counts()
+    for place in (guest.root, guest.ordinary):
+        counts.add(in_place(guest, place, lambda p=place: corpus_of(p)))
+    return counts
+
+
+def corpus_of(place):
+    scratch = place.scratch()
+    report = os.path.join(scratch, "report.json")
+    driver = os.path.join(place.tests, "corpus/tools/run_corpus.py")
+    suites.run([suites.PYTHON, driver, os.path.join(place.tests, "corpus/dev"), "--adapter",
+                "%s %s" % (suites.PYTHON, os.path.join(place.tests, "corpus/adapter_snapcell.py")), "--only", CORPUS,
+                "--time-scale", str(SCALE), "--json", report], LIMIT_S, place, cwd=scratch)
+    try:
+        with open(report, encoding="utf-8") as f:
+            counts = suites.corpus_counts(json.load(f)["results"], "must")
+    except (OSError, ValueError):
+        counts = failure("corpus: no report")
+    counts.failures = ["%s %s" % (place.name, x) for x in counts.failures]
+    shutil.rmtree(scratch, ignore_errors=True)
+    return counts
+
+
+def apparmor(guest):
+    """The claims about AppArmor, with the profile loaded."""
+    loaded = subprocess.run(["apparmor_parser", "--replace", "--skip-cache", os.path.join(TOP, "policy/apparmor/snapcell-cell")], check=False)
+    if loaded.returncode != 0:
+        return failure("apparmor: the profile cannot be loaded")
+    os.environ["SNAPCELL_TEST_APPARMOR"] = "1"
+    return claims_named(guest, "apparmor-*,streams-*,agent-*,end-survivors,filter-network-setup,fs-writable-places")
+
+
+def claims_named(guest, patterns):
+    counts = Counts()
+    os.environ["PYTEST_ADDOPTS"] = "--claims " + patterns
+    try:
+        counts.add(claims(guest))
+    finally:
+        del os.environ["PYTEST_ADDOPTS"]
+    return counts
+
+
+def restricted(guest):
+    """As on Ubuntu 24.04: the doctor names the trouble, a run fails clean and names it too."""
+    if subprocess.run(["apparmor_parser", "--replace", "--skip-cache", os.path.join(HERE, "restricted")], check=False).returncode != 0:
+        return failure("restricted: the profile cannot be loaded")
+    place = guest.ordinary
+
+    def ask(*args):
+        return subprocess.run(["aa-exec", "-p", "snapcell-test-restricted", "--", place.snapcell, *args], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, env=place.environment(), cwd="/", check=False, **place.identity())
+
+    counts = Counts()
+
+    def check(name, good, ran):
+        print("%s restricted: %s" % ("PASS" if good else "FAIL", name), flush=True)
+        if not good:
+            print("exit %d\n%s\n%s" % (ran.returncode, ran.stdout[-3000:], ran.stderr[-2000:]), flush=True)
+        counts.add(Counts(passed=1) if good else failure("restricted: " + name))
+
+    doctor = ask("doctor", "--json")
+    try:
+        findings = json.loads(doctor.stdout)["findings"]
+    except (ValueError, KeyError):
+        findings = []
+    blockers = [f for f in findings if f["level"] == "blocker"]
+    check("doctor names AppArmor as the blocker and a fix", any("AppArmor" in f["what"] + f["fix"] for f in blockers), doctor)
+    ran = ask("run", "--", "/bin/true")
+    check("run fails with 125 and one line that names it",
+          ran.returncode == 125 and "AppArmor" in ran.stderr and ran.stderr.count("\n") == 1, ran)
+    subprocess.run(["apparmor_parser", "--remove", os.path.join(HERE, "restricted")], check=False)
+    return counts
+
+
+PARTS = {"claims": claims, "corpus": corpus, "restricted": restricted, "apparmor": apparmor}
+
+
+def main():
+    parts = [p for p in (sys.argv[2] if len(sys.argv) > 2 else "").split(",") if p] or list(PARTS)
+    guest, total = Guest(sys.argv[1]), Counts()
+    for name in parts:
+        start = time.monotonic()
+        print("--- vm: %s" % name, flush=True)
+        try:
+            got = PARTS[name](guest)
+        except Exception as e:  # whatever a part dies of is its failure, and the next part's turn
+            got = failure("%s: %s: %s" % (name, type(e).__name__, e))
+        print("--- vm: %s: %s, %.0f s" % (name, got.line(), time.monotonic() - start), flush=True)
+        got.failures = ["%s: %s" % (name, f) for f in got.failures]
+        total.add(got)
+    with open("/dev/vm-report", "w", encoding="utf-8") as f:
+        json.dump(vars(total), f)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
