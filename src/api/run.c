@@ -115,6 +115,8 @@ int snapcell_run(struct snapcell_plan *plan, const struct snapcell_callbacks *ca
         snapcell_result_free(result);
         return r;
     }
+    /* A sandbox_error is told by the result, whose message this is. */
+    sc_err_clear(err);
     *ret_result = result;
     return 0;
 }

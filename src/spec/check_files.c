@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/num.h"
+#include "spec/lang.h"
 #include "spec/spec_internal.h"
 
 /* Blocks a copy takes in the work folder. */
@@ -71,6 +72,15 @@ static int compare_paths(const void *a, const void *b)
     return left - right;
 }
 
+/* What the program, or the file that code becomes, is called in the work folder. */
+static const char *own_name(const struct sc_spec *spec)
+{
+    if (spec->code)
+        return sc_lang_row(spec->lang)->source_name;
+    const char *slash = strrchr(spec->program, '/');
+    return slash ? slash + 1 : spec->program;
+}
+
 /* Two files may not have one path, nor may a file be a folder of another's path. */
 static int check_collisions(const struct sc_spec *spec, struct sc_err *err)
 {
@@ -80,10 +90,8 @@ static int check_collisions(const struct sc_spec *spec, struct sc_err *err)
     size_t n = 0;
     for (size_t i = 0; i < spec->n_files; i++)
         paths[n++] = spec->files[i].path;
-    if (spec->program) {
-        const char *slash = strrchr(spec->program, '/');
-        paths[n++] = slash ? slash + 1 : spec->program;
-    }
+    if (spec->program || spec->code)
+        paths[n++] = own_name(spec);
     if (n)
         qsort(paths, n, sizeof *paths, compare_paths);
     int r = 0;

@@ -377,6 +377,12 @@ static void a_program_has_its_name_for_itself(void **state)
     passes();
     ADD("file", "a.py");
     refused("file", "a.py: given twice");
+    /* So has the file that code becomes. */
+    sc_spec_clear_program(&spec);
+    CODE("1");
+    passes();
+    ADD("file", "a.py:main.py");
+    refused("file", "main.py: given twice");
 }
 
 static void files_fit_the_disk(void **state)
