@@ -34,8 +34,6 @@ struct sc_image_rlimit {
 #define SC_IMAGE_SHARED_UID 0x2 /* agent and program have one uid */
 #define SC_IMAGE_APPARMOR 0x4
 #define SC_IMAGE_PTY 0x8
-#define SC_IMAGE_TIME_NS 0x10
-#define SC_IMAGE_CGROUP_NS 0x20
 
 struct sc_image {
     uint32_t magic, version, size, flags;

@@ -18,6 +18,7 @@ enum sc_slot {
     SC_SLOT_TEMPLATE, /* mount namespace of the template */
     SC_SLOT_VACANT,   /* mount namespace with nothing in it */
     SC_SLOT_NET,
+    SC_SLOT_TIME,
     SC_SLOT_USER,
     SC_SLOT_ID_LOCK,  /* holds this cell's host uid for as long as the agent lives */
     SC_SLOT_WORKDISK, /* detached mount of a disk-backed work folder */

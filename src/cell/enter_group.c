@@ -20,7 +20,7 @@ int enter_group(struct sc_enter *enter)
         close(SC_SLOT_GROUP + (int)i);
     }
     enter->object = "cgroup namespace";
-    if ((enter->image->flags & SC_IMAGE_CGROUP_NS) && unshare(CLONE_NEWCGROUP) < 0)
+    if (unshare(CLONE_NEWCGROUP) < 0)
         return -errno;
     return 0;
 }

@@ -102,9 +102,7 @@ int sc_image_pack(const struct sc_plan *plan, struct sc_err *err)
         .magic = SC_IMAGE_MAGIC,
         .version = SC_IMAGE_VERSION,
         .flags = (plan->rootless ? SC_IMAGE_ROOTLESS : 0) | (plan->agent_shares_uid ? SC_IMAGE_SHARED_UID : 0) |
-                 (plan->apparmor ? SC_IMAGE_APPARMOR : 0) | (plan->pty ? SC_IMAGE_PTY : 0) |
-                 (plan->host->time_namespace ? SC_IMAGE_TIME_NS : 0) |
-                 (plan->host->cgroup_namespace ? SC_IMAGE_CGROUP_NS : 0),
+                 (plan->apparmor ? SC_IMAGE_APPARMOR : 0) | (plan->pty ? SC_IMAGE_PTY : 0),
         .agent_uid = plan->agent_shares_uid ? SC_CELL_UID : SC_CELL_AGENT_UID,
         .program_uid = SC_CELL_UID,
     };

@@ -30,6 +30,7 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
     order->slots[SC_SLOT_TEMPLATE] = works->tmpl.mount_ns;
     order->slots[SC_SLOT_VACANT] = works->tmpl.vacant_ns;
     order->slots[SC_SLOT_NET] = run->space.net_ns;
+    order->slots[SC_SLOT_TIME] = run->space.time_ns;
     order->slots[SC_SLOT_USER] = run->space.user_ns;
     order->slots[SC_SLOT_ID_LOCK] = run->space.id_lock;
     order->slots[SC_SLOT_WORKDISK] = workdisk;

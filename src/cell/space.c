@@ -1,7 +1,7 @@
 /* Theory of operation.
  *
  * Two helpers. The outer one stands in the namespace that owns the template (root's own, or the ordinary user's); the inner
- * one leaves it step by step: a fresh network namespace with `lo` up, then a fresh user namespace. The outer one writes the
+ * one leaves it step by step: a fresh network namespace with `lo` up, a time namespace, a user namespace. The outer one writes the
  * inner one's id map, which takes a right over the parent namespace. The inner one then forbids all further namespaces in its
  * user namespace and hands both descriptors out. Nothing of either process lives on.
  */
@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -43,6 +44,18 @@ static int loopback_up(void)
     return r;
 }
 
+/* Takes both clocks back by their own age. Only a namespace that nobody has entered can be told so. */
+static int start_clocks(void)
+{
+    struct timespec monotonic, boot;
+    char text[96];
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    snprintf(text, sizeof text, "monotonic -%lld 0\nboottime -%lld 0\n", (long long)monotonic.tv_sec,
+             (long long)boot.tv_sec);
+    return sc_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
+}
+
 /* No namespace can be made inside the cell's user namespace, whatever its processes may get hold of. */
 static int forbid_namespaces(void)
 {
@@ -66,7 +79,13 @@ static void inner(int socket, struct space_order *order)
     int r = loopback_up();
     if (r < 0)
         sc_maker_fail(socket, "network namespace", "lo", r);
-    int fds[2] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), -1};
+    if (unshare(CLONE_NEWTIME) < 0)
+        sc_maker_fail(socket, "time namespace", "", -errno);
+    r = start_clocks();
+    if (r < 0)
+        sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
+    int fds[3] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
+                  open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC), -1};
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "", -errno);
     if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
@@ -74,10 +93,10 @@ static void inner(int socket, struct space_order *order)
     r = forbid_namespaces();
     if (r < 0)
         sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
-    fds[1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
-    if (fds[0] < 0 || fds[1] < 0)
+    fds[2] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
+    if (fds[0] < 0 || fds[1] < 0 || fds[2] < 0)
         sc_maker_fail(socket, "namespace descriptors", "", -errno);
-    sc_maker_send(socket, fds, 2);
+    sc_maker_send(socket, fds, 3);
     _exit(0);
 }
 
@@ -128,7 +147,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     struct sc_space space = SC_SPACE_NONE;
     struct space_order order = {.plan = plan, .parent_user_ns = tmpl->user_ns};
     struct sc_maker maker = {0};
-    int fds[2], r = 0;
+    int fds[3], r = 0;
     if (!plan->rootless) {
         space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
         if (space.id_lock < 0)
@@ -142,14 +161,15 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     }
     r = sc_maker_start(&maker, outer, &order, err);
     if (r == 0)
-        r = sc_maker_take(&maker, fds, 2, err);
+        r = sc_maker_take(&maker, fds, 3, err);
     sc_maker_end(&maker);
     if (r < 0) {
         sc_space_close(&space);
         return sc_err_wrap(err, r, "making namespaces");
     }
     space.net_ns = fds[0];
-    space.user_ns = fds[1];
+    space.time_ns = fds[1];
+    space.user_ns = fds[2];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;
     if (r == 0)
@@ -171,6 +191,7 @@ int sc_space_close(struct sc_space *space)
     int r = space->has_group ? sc_group_close(&space->group) : 0;
     space->has_group = false;
     sc_close(&space->net_ns);
+    sc_close(&space->time_ns);
     sc_close(&space->user_ns);
     sc_close(&space->id_lock);
     return r;

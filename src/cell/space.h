@@ -1,4 +1,4 @@
-/* What a cell needs of its own and can be made before anybody asks: control groups, a network namespace, a user namespace with
+/* What a cell needs of its own and can be made before anybody asks: control groups, network and time namespaces, a user namespace with
  * its id map, and the host ids in it. Used once. */
 #ifndef SC_CELL_SPACE_H
 #define SC_CELL_SPACE_H
@@ -14,6 +14,7 @@ struct sc_space {
     int tasks[SC_CTL_COUNT]; /* v1: where process 1 joins the groups */
     int n_tasks;
     int net_ns;  /* `lo` is up, nothing else is there */
+    int time_ns; /* its monotonic and boot clocks started when it was made */
     int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
     int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */
     uint32_t host_uid; /* the program's, in the namespace that owns the template */
@@ -24,7 +25,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
 int sc_space_close(struct sc_space *space);
 
-#define SC_SPACE_NONE ((struct sc_space){.net_ns = -1, .user_ns = -1, .id_lock = -1})
+#define SC_SPACE_NONE ((struct sc_space){.net_ns = -1, .time_ns = -1, .user_ns = -1, .id_lock = -1})
 
 /* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine. Returns a
  * descriptor that holds them (also when inherited), and the program's id; the agent's is one above. */
