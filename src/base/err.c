@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set_va(struct sc_err *err, enum sc_err_kind kind, int code, const char *format, va_list ap)
+__attribute__((format(printf, 4, 0))) static void set_va(struct sc_err *err, enum sc_err_kind kind, int code,
+                                                         const char *format, va_list ap)
 {
     err->kind = kind;
     err->code = code;
