@@ -3,25 +3,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Digits only: strtoul alone would take blanks and signs. */
+static int read_number(const char **text, unsigned long *ret_number)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return -EINVAL;
+    *ret_number = strtoul(*text, &end, 10);
+    *text = end;
+    return *ret_number < CPU_SETSIZE ? 0 : -EINVAL;
+}
+
 int sc_parse_cpu_list(const char *text, cpu_set_t *ret_set)
 {
-    CPU_ZERO(ret_set);
-    while (*text) {
-        char *end;
-        unsigned long first = strtoul(text, &end, 10), last = first;
-        if (end == text)
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (;; text++) {
+        unsigned long first, last;
+        if (read_number(&text, &first) < 0)
             return -EINVAL;
-        if (*end == '-') {
-            text = end + 1;
-            last = strtoul(text, &end, 10);
-            if (end == text)
+        last = first;
+        if (*text == '-') {
+            text++;
+            if (read_number(&text, &last) < 0 || last < first)
                 return -EINVAL;
         }
-        if (last < first || last >= CPU_SETSIZE || (*end && *end != ','))
-            return -EINVAL;
         for (unsigned long cpu = first; cpu <= last; cpu++)
-            CPU_SET(cpu, ret_set);
-        text = *end ? end + 1 : end;
+            CPU_SET(cpu, &set);
+        if (*text == '\0')
+            break;
+        if (*text != ',')
+            return -EINVAL;
     }
+    *ret_set = set;
     return 0;
 }

@@ -154,6 +154,7 @@ ssize_t sc_recv_fds(int sock, void *data, size_t len, int *fds, size_t *n_fds)
     do
         n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
+    *n_fds = 0; /* also on failure: callers close what they were given */
     if (n < 0)
         return -errno;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
