@@ -55,6 +55,7 @@ struct sc_run {
     int in, out, err;               /* our ends; -1 once closed */
     int child_in, child_out, child_err; /* the program's ends, until the agent has them */
     int ready[SC_READY_COUNT];      /* descriptors from the agent, by enum sc_ready_fd */
+    bool has_ready;
     size_t stdin_done;
     struct sc_buf stdin_chunk;      /* what was read from stdin_fd and not yet written */
     bool stdin_eof;

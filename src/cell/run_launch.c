@@ -39,9 +39,8 @@ static void fill_slots(struct sc_run *run, struct sc_spawn_order *order, int con
     order->slots[SC_SLOT_AGENT] = works->agent;
     order->user_ns = works->tmpl.user_ns;
     order->birth_ns = works->tmpl.birth_ns;
-    order->cgroup = -1;
-    for (int i = 0; i < SC_CTL_COUNT && run->space.group.v2 && order->cgroup < 0; i++)
-        order->cgroup = run->space.group.dir_fds[i];
+    /* Where v1 and v2 are mixed the first directory may be a v1 one. */
+    order->cgroup = run->space.group.v2 ? run->space.group.v2_fd : -1;
 }
 
 static int send_boot(struct sc_run *run)

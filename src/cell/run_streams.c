@@ -1,9 +1,11 @@
 /* The program's three streams. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -115,6 +117,26 @@ static bool refill(struct sc_run *run)
     return true;
 }
 
+/* A program that does not read its stdin must not end its caller by SIGPIPE. Of this thread only: the signal is held back
+ * during the write, and taken if it is the write's. */
+static ssize_t write_quietly(int fd, const char *data, size_t len)
+{
+    const struct timespec now = {0};
+    sigset_t pipe_only, before, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    sigpending(&pending);
+    ssize_t n = write(fd, data, len);
+    int code = errno;
+    if (n < 0 && code == EPIPE && !sigismember(&pending, SIGPIPE))
+        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return n;
+}
+
 void sc_run_write_stdin(struct sc_run *run)
 {
     const struct sc_spec *spec = run->plan->spec;
@@ -129,7 +151,7 @@ void sc_run_write_stdin(struct sc_run *run)
         data = (const char *)run->stdin_chunk.data;
         len = run->stdin_chunk.len;
     }
-    ssize_t n = run->stdin_done < len ? write(run->in, data + run->stdin_done, len - run->stdin_done) : 0;
+    ssize_t n = run->stdin_done < len ? write_quietly(run->in, data + run->stdin_done, len - run->stdin_done) : 0;
     if (n > 0)
         run->stdin_done += (size_t)n;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)

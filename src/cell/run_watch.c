@@ -2,7 +2,10 @@
  * before any clock is looked at, so that a program that ended in time is never called late. */
 #include <errno.h>
 #include <poll.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -31,28 +34,47 @@ static void on_started(struct sc_run *run)
     sc_run_watch_network(run);
 }
 
-static void store_ready(struct sc_run *run, const uint8_t *payload, const int *fds, size_t n_fds)
+/* The work folder is read later with the supervisor's own rights: it must be what it is said to be, not, say, the cell's
+ * /proc. */
+static bool is_work_folder(int fd)
 {
-    struct sc_msg_ready ready;
+    struct stat st;
+    struct statfs fs;
+    return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == TMPFS_MAGIC || fs.f_type == EXT4_SUPER_MAGIC);
+}
+
+/* READY comes once, before everything else. Takes the descriptors, also when it fails. */
+static int store_ready(struct sc_run *run, const struct sc_frame *frame, const uint8_t *payload, const int *fds,
+                       size_t n_fds)
+{
+    struct sc_msg_ready ready = {0};
+    bool again = run->has_ready;
     size_t used = 0;
-    memcpy(&ready, payload, sizeof ready);
-    for (int i = 0; i < SC_READY_COUNT && used < n_fds; i++)
+    if (frame->len == sizeof ready)
+        memcpy(&ready, payload, sizeof ready);
+    for (int i = 0; i < SC_READY_COUNT && used < n_fds && !again; i++)
         if (ready.mask & (1u << i))
             run->ready[i] = fds[used++];
+    bool whole = used == n_fds && used == (size_t)__builtin_popcount(ready.mask);
     for (; used < n_fds; used++)
         close(fds[used]);
+    if (again || !whole || !is_work_folder(run->ready[SC_READY_WORK]))
+        return -EPROTO;
+    run->has_ready = true;
     if (run->ready[SC_READY_PTY] >= 0) {
         sc_set_nonblocking(run->ready[SC_READY_PTY]);
         if (run->callbacks->terminal)
             run->callbacks->terminal(run->callbacks->userdata, run->ready[SC_READY_PTY]);
     }
+    return 0;
 }
 
 static int handle(struct sc_run *run, const struct sc_frame *frame, const uint8_t *payload)
 {
     switch (frame->type) {
     case SC_MSG_STARTED:
-        if (run->started_ns)
+        if (run->started_ns || !run->has_ready)
             return -EPROTO;
         on_started(run);
         return 0;
@@ -88,13 +110,11 @@ static int read_control(struct sc_run *run)
         return 0;
     }
     int r = 0;
-    while (r == 0 && sc_frame_next(run->reader, &frame, &payload) > 0) {
+    /* What comes after the end of the run is not looked at: the first reason stays. */
+    while (r == 0 && run->end == SC_END_NONE && (r = sc_frame_next(run->reader, &frame, &payload)) > 0) {
         if (frame.type == SC_MSG_READY) {
-            r = frame.len == sizeof(struct sc_msg_ready) && run->ready[SC_READY_WORK] < 0 ? 0 : -EPROTO;
-            if (r == 0) {
-                store_ready(run, payload, fds, n_fds);
-                n_fds = 0;
-            }
+            r = store_ready(run, &frame, payload, fds, n_fds);
+            n_fds = 0;
         } else {
             r = handle(run, &frame, payload);
         }
