@@ -11,8 +11,15 @@ int enter_limits(struct sc_enter *enter)
 {
     const struct sc_image *image = enter->image;
     for (uint32_t i = 0; i < image->n_rlimits; i++) {
-        const struct rlimit both = {image->rlimits[i].value, image->rlimits[i].value};
+        rlim_t value = image->rlimits[i].value;
+        struct rlimit both;
         enter->object = "resource limit";
+        if (getrlimit((int)image->rlimits[i].resource, &both) < 0)
+            return -errno;
+        /* What the caller may not have, its cells may not either: less is no weaker. */
+        if (value > both.rlim_max)
+            value = both.rlim_max;
+        both.rlim_cur = both.rlim_max = value;
         if (setrlimit((int)image->rlimits[i].resource, &both) < 0)
             return -errno;
     }

@@ -12,12 +12,17 @@
 #include "base/fd.h"
 #include "base/sys.h"
 
-/* No exit signal: a host program's own wait() must not find this child. */
-static pid_t fork_quietly(void)
+pid_t sc_maker_fork(void)
 {
     struct sc_clone_args args = {0};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
     long r = syscall(SYS_clone3, &args, sizeof args);
-    return r < 0 ? -errno : (pid_t)r;
+    pid_t pid = r < 0 ? -errno : (pid_t)r;
+    if (pid != 0)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid;
 }
 
 int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data), void *data, struct sc_err *err)
@@ -25,7 +30,7 @@ int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data),
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return sc_err_sys(err, -errno, "socketpair");
-    pid_t pid = fork_quietly();
+    pid_t pid = sc_maker_fork();
     if (pid == 0) {
         close(ends[0]);
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -48,12 +53,15 @@ int sc_maker_take(struct sc_maker *maker, int *ret_fds, size_t n_fds, struct sc_
     size_t got = SC_FDS_MAX;
     ssize_t n = sc_recv_fds(maker->socket, &report, sizeof report, fds, &got);
     if (n == (ssize_t)sizeof report && report.code == 0 && got == n_fds) {
-        memcpy(ret_fds, fds, n_fds * sizeof *fds);
+        if (n_fds)
+            memcpy(ret_fds, fds, n_fds * sizeof *fds);
         return 0;
     }
     for (size_t i = 0; i < got; i++)
         close(fds[i]);
-    if (n != (ssize_t)sizeof report || report.code == 0)
+    if (n == (ssize_t)sizeof report && report.code == 0) /* the kernel leaves out those there is no room for */
+        return sc_err_sys(err, -EMFILE, "taking descriptors of a helper process");
+    if (n != (ssize_t)sizeof report)
         return sc_err_set(err, SC_ERR_SANDBOX, -EPIPE, "a helper process ended without an answer");
     report.stage[sizeof report.stage - 1] = report.object[sizeof report.object - 1] = '\0';
     return sc_err_sys(err, report.code, "%s%s%s", report.stage, *report.object ? " " : "", report.object);

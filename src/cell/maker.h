@@ -30,6 +30,10 @@ int sc_maker_go(struct sc_maker *maker);
 void sc_maker_end(struct sc_maker *maker);
 
 /* In the maker: */
+/* fork, but no exit signal, so that a host program's own wait() does not find the child (wait for it with __WALL); with
+ * every signal blocked in the child, whose handlers would be the caller's; and nothing of the C library's, whose locks
+ * another thread of the caller's may have held. */
+pid_t sc_maker_fork(void);
 void sc_maker_send(int socket, const int *fds, size_t n_fds);
 __attribute__((noreturn)) void sc_maker_fail(int socket, const char *stage, const char *object, int code);
 /* Sleeps until the caller says go; ends the process when it is gone. */

@@ -117,9 +117,9 @@ static void outer(int socket, void *data)
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     if (pipe2(order->inner_ready, O_CLOEXEC) < 0 || pipe2(order->inner_go, O_CLOEXEC) < 0)
         sc_maker_fail(socket, "pipe", "", -errno);
-    pid_t pid = fork();
+    pid_t pid = sc_maker_fork();
     if (pid < 0)
-        sc_maker_fail(socket, "fork", "", -errno);
+        sc_maker_fail(socket, "fork", "", pid);
     if (pid == 0) {
         close(order->inner_ready[0]);
         close(order->inner_go[1]);
@@ -138,7 +138,7 @@ static void outer(int socket, void *data)
         if (write(order->inner_go[1], "g", 1) != 1)
             sc_maker_fail(socket, "pipe", "", -errno);
     }
-    waitpid(pid, NULL, 0);
+    waitpid(pid, NULL, __WALL);
 }
 
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
