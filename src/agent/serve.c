@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -18,6 +21,8 @@
 #include "agent/agent.h"
 #include "base/fd.h"
 #include "base/frame.h"
+
+#define REAP_MAX 64 /* dead children in a row */
 
 struct server {
     struct sc_agent *agent;
@@ -43,17 +48,32 @@ void sc_agent_fail(int control, const char *stage, const char *object, int code)
     _exit(1);
 }
 
+/* Writing files took the program's file-system id. Every such change undoes what enter_sealed did: the kernel forgets the
+ * parent's-death signal, and sets dumpable to what fs.suid_dumpable says. */
+static void be_sealed_again(const struct sc_agent *agent)
+{
+    setfsgid(agent->image->agent_uid);
+    setfsuid(agent->image->agent_uid);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        sc_agent_fail(agent->control, "sealed", "after the files", -errno);
+}
+
 static void start(struct server *server)
 {
     struct sc_msg_failed failed;
     if (server->program != 0)
         sc_agent_fail(server->agent->control, "protocol", "START twice", -EPROTO);
+    if (server->files.open_fd >= 0)
+        sc_agent_fail(server->agent->control, "protocol", "START within a file", -EPROTO);
+    be_sealed_again(server->agent);
     pid_t pid = sc_agent_spawn(server->agent, &failed);
     if (pid < 0) {
         sc_frame_send(server->agent->control, SC_MSG_FAILED, 0, &failed, sizeof failed);
         _exit(1);
     }
     server->program = pid;
+    /* The program shared our memory while it changed its ids. */
+    be_sealed_again(server->agent);
     sc_frame_send(server->agent->control, SC_MSG_STARTED, 0, NULL, 0);
 }
 
@@ -65,6 +85,18 @@ static void resize(struct server *server, const uint8_t *payload, uint32_t len)
     memcpy(&size, payload, sizeof size);
     struct winsize window = {.ws_row = size.rows, .ws_col = size.cols};
     ioctl(server->agent->pty_master, TIOCSWINSZ, &window);
+}
+
+/* The path of a file message for the report, which may be what was wrong with it. */
+static void fail_file(struct server *server, const struct sc_frame *frame, const uint8_t *payload, int code)
+{
+    char path[sizeof((struct sc_msg_failed *)0)->object] = "";
+    bool has_path = frame->type == SC_MSG_FILE || frame->type == SC_MSG_DIR;
+    if (has_path && frame->len > sizeof(struct sc_msg_file)) {
+        size_t len = frame->len - sizeof(struct sc_msg_file);
+        memcpy(path, payload + sizeof(struct sc_msg_file), len < sizeof path - 1 ? len : sizeof path - 1);
+    }
+    sc_agent_fail(server->agent->control, "file", path, code);
 }
 
 static void handle(struct server *server, const struct sc_frame *frame, const uint8_t *payload)
@@ -84,8 +116,7 @@ static void handle(struct server *server, const struct sc_frame *frame, const ui
         if (server->program == 0) {
             int r = sc_agent_file_message(agent, &server->files, frame->type, payload, frame->len);
             if (r < 0)
-                sc_agent_fail(agent->control, "file", frame->len > 8 && frame->type != SC_MSG_DATA ?
-                              (const char *)payload + sizeof(struct sc_msg_file) : "", r);
+                fail_file(server, frame, payload, r);
             return;
         }
         break;
@@ -126,7 +157,9 @@ static void report_end(struct server *server, int status, const struct rusage *u
     _exit(0);
 }
 
-static void reap(struct server *server)
+/* Bounded, so that children that die as fast as they are buried cannot keep us from the supervisor's stream. Whether there
+ * may be more. */
+static bool reap(struct server *server)
 {
     struct signalfd_siginfo info;
     struct rusage usage;
@@ -135,13 +168,14 @@ static void reap(struct server *server)
         ;
     if (server->program > 0 && wait4(server->program, &status, WNOHANG, &usage) == server->program)
         report_end(server, status, &usage);
-    for (;;) {
+    for (int i = 0; i < REAP_MAX; i++) {
         pid_t pid = wait4(-1, &status, WNOHANG, &usage);
         if (pid <= 0)
-            return;
+            return false;
         if (pid == server->program)
             report_end(server, status, &usage);
     }
+    return true;
 }
 
 void sc_agent_serve(struct sc_agent *agent)
@@ -156,12 +190,12 @@ void sc_agent_serve(struct sc_agent *agent)
     server.children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (server.children < 0)
         sc_agent_fail(agent->control, "agent", "signalfd", -errno);
-    for (;;) {
+    for (bool more = false;;) {
         struct pollfd polls[2] = {{server.children, POLLIN, 0}, {agent->control, POLLIN, 0}};
-        if (poll(polls, 2, -1) < 0 && errno != EINTR)
+        if (poll(polls, 2, more ? 0 : -1) < 0 && errno != EINTR)
             sc_agent_fail(agent->control, "agent", "poll", -errno);
-        if (polls[0].revents)
-            reap(&server);
+        if (more || polls[0].revents)
+            more = reap(&server);
         if (polls[1].revents)
             read_control(&server);
     }
