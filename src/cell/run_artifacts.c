@@ -42,6 +42,35 @@ static int hit_limit(struct collector *c, const char *path, const char *why)
     return skip(c, path, why);
 }
 
+/* What cannot be opened is skipped, with its reason; that we have no descriptors or memory left is nobody's fault but ours, and
+ * must not look as if the file had not been there. */
+static int not_opened(struct collector *c, const char *path, const char *why, int code)
+{
+    if (code == -EMFILE || code == -ENFILE || code == -ENOMEM)
+        return sc_err_sys(c->err, code, "opening artifact %s", *path ? path : "folder");
+    return skip(c, path, why);
+}
+
+/* "path/name", or false when that is longer than any path may be. */
+static bool join(char inner[PATH_MAX], const char *path, const char *name)
+{
+    return (size_t)snprintf(inner, PATH_MAX, "%s%s%s", path, *path ? "/" : "", name) < PATH_MAX;
+}
+
+/* A list of the folder's names, with a descriptor of its own. 0 or negative errno. */
+static int open_list(int dir, DIR **ret_stream)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        int r = -errno;
+        sc_close(&copy);
+        return r;
+    }
+    *ret_stream = stream;
+    return 0;
+}
+
 /* Opens DIR/path for writing on the host, making folders on the way; never through a link of anybody's making. */
 static int open_target(const char *dir, const char *path, char *ret_saved, size_t size)
 {
@@ -103,7 +132,7 @@ static int save(struct collector *c, int fd, const char *path, uint64_t size)
     const struct sc_callbacks *callbacks = c->run->callbacks;
     if (callbacks->artifact) {
         int r = callbacks->artifact(callbacks->userdata, path, fd, size);
-        return r < 0 ? r : sc_result_add_artifact(c->run->result, path, NULL, size);
+        return r < 0 ? sc_err_sys(c->err, r, "handing over artifact %s", path) : sc_result_add_artifact(c->run->result, path, NULL, size);
     }
     int to = open_target(c->out->dir, path, saved, sizeof saved);
     if (to == -ENAMETOOLONG || to == -ELOOP || to == -EISDIR || to == -ENOTDIR)
@@ -141,7 +170,7 @@ static int take_entry(struct collector *c, int dir, const char *name, const char
     int fd = sc_sys_openat2(dir, name, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0, SC_RESOLVE_BENEATH | SC_RESOLVE_NO_MAGICLINKS |
                                                                           SC_RESOLVE_NO_XDEV);
     if (fd < 0)
-        return skip(c, path, "cannot be opened");
+        return not_opened(c, path, "cannot be opened", fd);
     int r = fstat(fd, &st) < 0 ? -errno : 0;
     close(fd);
     if (r < 0)
@@ -152,7 +181,7 @@ static int take_entry(struct collector *c, int dir, const char *name, const char
         return skip(c, path, "not a regular file");
     fd = sc_sys_openat2(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, BENEATH);
     if (fd < 0)
-        return skip(c, path, "cannot be read");
+        return not_opened(c, path, "cannot be read", fd);
     r = S_ISDIR(st.st_mode) ? walk(c, fd, path, depth + 1) : take_file(c, fd, path, &st);
     close(fd);
     return r;
@@ -163,21 +192,20 @@ static int walk(struct collector *c, int dir, const char *path, unsigned depth)
     char inner[PATH_MAX];
     if (depth > c->run->plan->limits.artifacts_depth)
         return hit_limit(c, path, "deeper than artifacts-depth");
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    if (!stream) {
-        sc_close(&copy);
-        return skip(c, path, "cannot be read");
-    }
-    int r = 0;
+    DIR *stream;
+    int r = open_list(dir, &stream);
+    if (r < 0)
+        return not_opened(c, path, "cannot be read", r);
     for (struct dirent *entry; r == 0 && !c->stopped && (entry = readdir(stream));) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
         if (++c->entries > ENTRIES_MAX) {
             c->stopped = true;
             r = hit_limit(c, path, "too many names");
-        } else if ((size_t)snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "/" : "", entry->d_name) < sizeof inner) {
+        } else if (join(inner, path, entry->d_name)) {
             r = take_entry(c, dir, entry->d_name, inner, depth);
+        } else {
+            r = skip(c, path, "holds a name whose path is too long");
         }
     }
     closedir(stream);
@@ -192,31 +220,35 @@ static bool has_wildcard(const char *glob)
 /* Names of `dir` that match the glob's next component; the rest of the glob goes on below them. */
 static int match(struct collector *c, int dir, const char *path, const char *glob, unsigned depth)
 {
-    char part[PATH_MAX], inner[PATH_MAX];
+    char part[SC_SPEC_NAME_MAX + 1], inner[PATH_MAX];
     const char *slash = strchr(glob, '/');
     size_t len = slash ? (size_t)(slash - glob) : strlen(glob);
+    if (len >= sizeof part)
+        return 0; /* no name is that long */
+    if (depth > c->run->plan->limits.artifacts_depth)
+        return hit_limit(c, path, "deeper than artifacts-depth");
     memcpy(part, glob, len);
     part[len] = '\0';
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    if (!stream) {
-        sc_close(&copy);
-        return 0;
-    }
-    int r = 0;
+    DIR *stream;
+    int r = open_list(dir, &stream);
+    if (r < 0)
+        return not_opened(c, path, "cannot be read", r);
     for (struct dirent *entry; r == 0 && !c->stopped && (entry = readdir(stream));) {
         const char *name = entry->d_name;
         bool same = has_wildcard(part) ? fnmatch(part, name, FNM_PERIOD) == 0 : strcmp(part, name) == 0;
         if (!same || !strcmp(name, ".") || !strcmp(name, ".."))
             continue;
-        if ((size_t)snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "/" : "", name) >= sizeof inner)
-            continue;
-        if (++c->entries > ENTRIES_MAX)
+        if (++c->entries > ENTRIES_MAX) {
             c->stopped = true;
-        else if (!slash)
+            r = hit_limit(c, path, "too many names");
+        } else if (!join(inner, path, name)) {
+            r = skip(c, path, "holds a name whose path is too long");
+        } else if (!slash) {
             r = take_entry(c, dir, name, inner, depth);
-        else {
+        } else {
             int next = sc_sys_openat2(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, BENEATH);
+            if (next == -EMFILE || next == -ENFILE)
+                r = not_opened(c, inner, "", next);
             if (next >= 0) {
                 r = match(c, next, inner, slash + 1, depth + 1);
                 close(next);
@@ -230,7 +262,8 @@ static int match(struct collector *c, int dir, const char *path, const char *glo
 int sc_run_collect(struct sc_run *run, struct sc_err *err)
 {
     const struct sc_spec *spec = run->plan->spec;
-    if (spec->n_outs == 0 || run->ready[SC_READY_WORK] < 0)
+    /* Nothing ran: what lies there is what was put in. */
+    if (spec->n_outs == 0 || !run->started_ns)
         return 0;
     /* The descriptor from the agent holds the place only; this one can be read. */
     int work = openat(run->ready[SC_READY_WORK], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
