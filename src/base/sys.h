@@ -57,6 +57,7 @@ int sc_sys_pivot_root(const char *new_root, const char *put_old);
 #define SC_RESOLVE_NO_MAGICLINKS 0x02
 #define SC_RESOLVE_NO_SYMLINKS 0x04
 #define SC_RESOLVE_BENEATH 0x08
+#define SC_RESOLVE_IN_ROOT 0x10
 int sc_sys_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve);
 
 /* ---- Landlock (Linux 5.13) ---- */

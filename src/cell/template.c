@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,27 +26,45 @@
 
 /* ---- in the helper ---- */
 
-/* mkdir -p of everything above the last component, below `root`. */
-static int make_parents(int root, const char *path)
+/* Inside the new tree, whatever links the caller's --root has in it: "opt -> /etc" means the tree's own /etc. */
+static int open_inside(int root, const char *path)
 {
-    char part[4096];
-    size_t len = strlen(path);
-    if (len >= sizeof part)
-        return -ENAMETOOLONG;
-    for (size_t i = 0; i < len; i++) {
-        if (path[i] == '/' && i > 0) {
-            part[i] = '\0';
-            if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
-                return -errno;
-        }
-        part[i] = path[i];
-    }
-    return 0;
+    return sc_sys_openat2(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+                          SC_RESOLVE_IN_ROOT | SC_RESOLVE_NO_MAGICLINKS);
 }
 
-static int write_new(int root, const char *path, const char *content, uint32_t mode)
+/* The folder above the last component of `path`, with everything above made where it lacks. */
+static int open_parent(int root, const char *path, const char **ret_name)
 {
-    int fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    char prefix[4096];
+    const char *last = strrchr(path, '/');
+    *ret_name = last ? last + 1 : path;
+    size_t len = last ? (size_t)(last - path) : 0;
+    if (len >= sizeof prefix)
+        return -ENAMETOOLONG;
+    memcpy(prefix, path, len);
+    prefix[len] = '\0';
+    int at = open_inside(root, len ? prefix : ".");
+    if (at != -ENOENT)
+        return at;
+    at = open_inside(root, ".");
+    char *slash = prefix;
+    for (char *part = prefix; at >= 0 && slash; part = slash + 1) {
+        slash = strchr(part, '/');
+        if (slash)
+            *slash = '\0';
+        int r = mkdirat(at, part, 0755) < 0 && errno != EEXIST ? -errno : open_inside(root, prefix);
+        close(at);
+        at = r;
+        if (slash)
+            *slash = '/';
+    }
+    return at;
+}
+
+static int write_new(int folder, const char *name, const char *content, uint32_t mode)
+{
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     int r = sc_write_all(fd, content, strlen(content));
@@ -55,13 +74,13 @@ static int write_new(int root, const char *path, const char *content, uint32_t m
     return r;
 }
 
-static int copy_file(int root, const struct sc_plan_mount *mount)
+static int copy_file(int folder, const char *name, const struct sc_plan_mount *mount)
 {
     char chunk[16 * 1024];
     int r = 0, from = open(mount->source, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (from < 0)
         return -errno;
-    int to = openat(root, mount->path + 1, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (to < 0) {
         r = -errno;
         close(from);
@@ -77,18 +96,18 @@ static int copy_file(int root, const struct sc_plan_mount *mount)
 }
 
 /* An empty file or folder for a mount to stand on, whatever the source is. */
-static int make_place(int root, const char *path, int source)
+static int make_place(int folder, const char *name, int source)
 {
     struct stat st;
     if (fstat(source, &st) < 0)
         return -errno;
     if (S_ISDIR(st.st_mode))
-        return mkdirat(root, path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-    int r = write_new(root, path, "", 0444);
+        return mkdirat(folder, name, 0755) < 0 && errno != EEXIST ? -errno : 0;
+    int r = write_new(folder, name, "", 0444);
     return r == -EEXIST ? 0 : r;
 }
 
-static int lay_bind(int root, const struct sc_plan_mount *mount)
+static int lay_bind(int folder, const char *name, const struct sc_plan_mount *mount)
 {
     bool device = mount->kind == SC_MOUNT_DEVICE;
     int source = sc_sys_open_tree(AT_FDCWD, mount->source, !device);
@@ -97,33 +116,50 @@ static int lay_bind(int root, const struct sc_plan_mount *mount)
     int r = sc_sys_mount_setattr(source, device ? 0 : SC_AT_RECURSIVE,
                                  device ? SC_MOUNT_ATTR_NOSUID | SC_MOUNT_ATTR_NOEXEC : OWN_ATTRIBUTES, 0);
     if (r == 0)
-        r = make_place(root, mount->path + 1, source);
+        r = make_place(folder, name, source);
     if (r == 0)
-        r = sc_sys_move_mount(source, root, mount->path + 1);
+        r = sc_sys_move_mount(source, folder, name); /* a link as last component is not followed */
     close(source);
     return r;
 }
 
-static int lay(int root, const struct sc_plan_mount *mount)
+static int make_dir(int folder, const char *name, uint32_t mode)
 {
-    const char *path = mount->path + 1;
-    int r = make_parents(root, path);
-    if (r < 0)
-        return r;
+    if (mkdirat(folder, name, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -errno;
+    int r = fchmod(fd, mode) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+static int lay_at(int folder, const char *name, const struct sc_plan_mount *mount)
+{
     switch (mount->kind) {
     case SC_MOUNT_DIR:
-        if (mkdirat(root, path, 0700) < 0 && errno != EEXIST)
-            return -errno;
-        return fchmodat(root, path, mount->mode, 0) < 0 ? -errno : 0;
+        return make_dir(folder, name, mount->mode);
     case SC_MOUNT_SYMLINK:
-        return symlinkat(mount->source, root, path) < 0 && errno != EEXIST ? -errno : 0;
+        return symlinkat(mount->source, folder, name) < 0 && errno != EEXIST ? -errno : 0;
     case SC_MOUNT_FILE:
-        return write_new(root, path, mount->content, mount->mode);
+        return write_new(folder, name, mount->content, mount->mode);
     case SC_MOUNT_COPY:
-        return copy_file(root, mount);
+        return copy_file(folder, name, mount);
     default:
-        return lay_bind(root, mount);
+        return lay_bind(folder, name, mount);
     }
+}
+
+static int lay(int root, const struct sc_plan_mount *mount)
+{
+    const char *name;
+    int folder = open_parent(root, mount->path + 1, &name);
+    if (folder < 0)
+        return folder;
+    int r = lay_at(folder, name, mount);
+    close(folder);
+    return r;
 }
 
 static int fresh_tmpfs(void)
@@ -206,6 +242,9 @@ static void make_template(int socket, void *data)
     if (unshare(plan->rootless ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0)
         sc_maker_fail(socket, "template", plan->rootless ? "user namespace" : "mount namespace", -errno);
     if (plan->rootless) {
+        /* Made while another thread of the caller's was starting an agent, we would not be; then nobody but root may write
+         * our id map. */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         sc_maker_send(socket, NULL, 0); /* the caller writes our id map now */
         sc_maker_wait(socket);
         fds[n++] = own_namespace("user");

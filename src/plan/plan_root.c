@@ -161,8 +161,12 @@ static int add_entries(struct sc_plan *plan, const char *root, const char *folde
 static int add_own_root(struct sc_plan *plan, struct sc_err *err)
 {
     const char *root = plan->spec->root;
+    char etc[PATH_MAX];
+    struct stat st;
     int r = add_entries(plan, root, "", err);
-    return r < 0 ? r : add_entries(plan, root, "/etc", err);
+    /* A root that a stranger made may have its /etc as a link: out here that would name a folder of the host. */
+    bool own = snprintf(etc, sizeof etc, "%s/etc", root) < (int)sizeof etc && lstat(etc, &st) == 0 && S_ISDIR(st.st_mode);
+    return r == 0 && own ? add_entries(plan, root, "/etc", err) : r;
 }
 
 static int add_devices(struct sc_plan *plan)
