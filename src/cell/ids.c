@@ -32,14 +32,20 @@ int sc_ids_take(const struct sc_host *host, uint32_t *ret_uid, struct sc_err *er
         return sc_err_sys(err, fd, LOCK_FILE);
     if (getrandom(&start, sizeof start, 0) != sizeof start)
         start = (uint32_t)getpid();
-    for (uint32_t i = 0; i < pairs && i < TRIES; i++) {
-        uint32_t pair = (start + i) % pairs;
+    uint32_t tries = pairs < TRIES ? pairs : TRIES;
+    for (uint32_t i = 0; i < tries; i++) {
+        uint32_t pair = (start % pairs + i) % pairs;
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = pair, .l_len = 1};
         if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
             *ret_uid = host->cell_uid_base + pair * 2;
             return fd;
         }
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
+            int r = -errno;
+            close(fd);
+            return sc_err_sys(err, r, "locking a host id in " LOCK_FILE);
+        }
     }
     close(fd);
-    return sc_err_set(err, SC_ERR_HOST, -EAGAIN, "no free host id for a cell: %u of them are in use", TRIES);
+    return sc_err_set(err, SC_ERR_HOST, -EAGAIN, "no free host id for a cell: %u of them are in use", tries);
 }

@@ -81,8 +81,11 @@ static int enter_program(void *data, struct sc_msg_failed *failed)
 static void reset_signals(void)
 {
     static const uint64_t standard[4]; /* struct sigaction as the kernel has it: SIG_DFL, no flags */
+    sigset_t none;
     for (int number = 1; number < 65; number++)
         syscall(SYS_rt_sigaction, number, standard, NULL, sizeof(uint64_t));
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 static const struct sc_image *map_image(void)
