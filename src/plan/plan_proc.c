@@ -32,12 +32,14 @@ static unsigned whole_cpus(const struct sc_plan *plan)
     return cpus < plan->host->cpus ? (unsigned)cpus : plan->host->cpus;
 }
 
-static int answer(struct sc_plan *plan, const char *name, const char *path, struct sc_buf *text)
+/* `r` is how making the text went. Takes it, also on failure. */
+static int answer(struct sc_plan *plan, int r, const char *name, const char *path, struct sc_buf *text)
 {
     static const char prefix[] = SC_PLAN_ANSWERS "/";
     char place[64];
     snprintf(place, sizeof place, "%s%s", prefix, name);
-    int r = sc_plan_add_mount(plan, SC_MOUNT_FILE, place, NULL, (const char *)text->data, 0444);
+    if (r == 0)
+        r = sc_plan_add_mount(plan, SC_MOUNT_FILE, place, NULL, (const char *)text->data, 0444);
     sc_buf_fini(text);
     if (r < 0)
         return r;
@@ -58,7 +60,7 @@ static int answer_meminfo(struct sc_plan *plan)
                           "SwapTotal:             0 kB\nSwapFree:              0 kB\nShmem:                 0 kB\n"
                           "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n",
                           kib, kib, kib);
-    return r < 0 ? r : answer(plan, "meminfo", "/proc/meminfo", &text);
+    return answer(plan, r, "meminfo", "/proc/meminfo", &text);
 }
 
 static int answer_stat(struct sc_plan *plan)
@@ -70,7 +72,7 @@ static int answer_stat(struct sc_plan *plan)
         r = sc_buf_printf(&text, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
     if (r == 0)
         r = sc_buf_add_str(&text, "intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n");
-    return r < 0 ? r : answer(plan, "stat", "/proc/stat", &text);
+    return answer(plan, r, "stat", "/proc/stat", &text);
 }
 
 /* The host's first processor as often as the cell has whole ones. */
@@ -80,15 +82,15 @@ static int answer_cpuinfo(struct sc_plan *plan)
     sc_buf_init(&host, 4 << 20);
     sc_buf_init(&text, 4 << 20);
     int r = sc_buf_read_file(&host, -100 /* AT_FDCWD */, "/proc/cpuinfo");
-    char *end = r == 0 ? strstr((char *)host.data, "\n\n") : NULL;
+    char *end = r == 0 && host.data ? strstr((char *)host.data, "\n\n") : NULL;
     if (end)
         *end = '\0';
     for (unsigned i = 0; i < whole_cpus(plan) && r == 0; i++) {
-        const char *rest = strchr((char *)host.data, '\n');
+        const char *rest = host.data ? strchr((char *)host.data, '\n') : NULL;
         r = sc_buf_printf(&text, "processor\t: %u%s\n\n", i, rest ? rest : "");
     }
     sc_buf_fini(&host);
-    return r < 0 ? r : answer(plan, "cpuinfo", "/proc/cpuinfo", &text);
+    return answer(plan, r, "cpuinfo", "/proc/cpuinfo", &text);
 }
 
 static int answer_loadavg(struct sc_plan *plan)
@@ -96,7 +98,7 @@ static int answer_loadavg(struct sc_plan *plan)
     struct sc_buf text;
     sc_buf_init(&text, 64);
     int r = sc_buf_add_str(&text, "0.00 0.00 0.00 1/1 1\n");
-    return r < 0 ? r : answer(plan, "loadavg", "/proc/loadavg", &text);
+    return answer(plan, r, "loadavg", "/proc/loadavg", &text);
 }
 
 static int answer_boot_id(struct sc_plan *plan)
@@ -104,7 +106,7 @@ static int answer_boot_id(struct sc_plan *plan)
     struct sc_buf text;
     sc_buf_init(&text, 64);
     int r = sc_buf_add_str(&text, "00000000-0000-4000-8000-000000000000\n");
-    return r < 0 ? r : answer(plan, "boot_id", BOOT_ID, &text);
+    return answer(plan, r, "boot_id", BOOT_ID, &text);
 }
 
 static int cover(struct sc_plan *plan)
