@@ -1,0 +1,47 @@
+/* The command line: it only translates to the library's requests and from its results. A verb a file. */
+#ifndef SC_CLI_CLI_H
+#define SC_CLI_CLI_H
+
+#include "base/err.h"
+
+struct sc_cli_args;
+
+/* Exit statuses of Snapcell's own; a run's come from sc_result_exit_status. */
+enum sc_cli_exit {
+    SC_CLI_EXIT_OK = 0,
+    SC_CLI_EXIT_BLOCKED_HOST = 1, /* doctor: no cell can be made here */
+    SC_CLI_EXIT_USAGE = 2,        /* nothing was started */
+    SC_CLI_EXIT_FAILED = 125,     /* Snapcell itself failed */
+};
+
+/* Bits, so that an option can name the verbs it belongs to. */
+enum sc_cli_verb_bit {
+    SC_CLI_RUN = 1 << 0,
+    SC_CLI_PLAN = 1 << 1,
+    SC_CLI_SHELL = 1 << 2,
+    SC_CLI_DOCTOR = 1 << 3,
+    SC_CLI_VERSION = 1 << 4,
+    SC_CLI_HELP = 1 << 5,
+};
+
+struct sc_cli_verb {
+    const char *name;
+    enum sc_cli_verb_bit bit;
+    const char *usage;   /* its command lines, one a line, without the program's name */
+    const char *summary; /* one line */
+    const char *details; /* paragraphs for `help VERB` and the manual, or "" */
+    int (*main)(const struct sc_cli_args *args); /* returns the exit status */
+};
+
+/* The table, ended by a row whose name is NULL. */
+extern const struct sc_cli_verb SC_CLI_VERBS[];
+const struct sc_cli_verb *sc_cli_verb_by_name(const char *name);
+
+int sc_cli_run(const struct sc_cli_args *args);
+int sc_cli_plan(const struct sc_cli_args *args);
+int sc_cli_shell(const struct sc_cli_args *args);
+int sc_cli_doctor(const struct sc_cli_args *args);
+int sc_cli_version(const struct sc_cli_args *args);
+int sc_cli_help(const struct sc_cli_args *args);
+
+#endif

@@ -1,0 +1,298 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "spec/spec.h"
+
+#define MAKES_CELLS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
+#define RUNS_FILES (SC_CLI_RUN | SC_CLI_PLAN)
+
+static const char WHAT[] = "What runs";
+static const char FILES[] = "Files";
+static const char AROUND[] = "Surroundings";
+static const char OUTPUT[] = "Output";
+
+/* clang-format off */
+const struct sc_cli_option SC_CLI_OPTIONS[] = {
+    {"code", 'c', "CODE", WHAT, RUNS_FILES, SC_OPTION_TEXT, SC_TEXT_CODE,
+     "Run this source text; needs a language. Operands are its arguments."},
+    {"language", 0, "NAME", WHAT, RUNS_FILES, SC_OPTION_SET, 0,
+     "python, node, bash, java or native. Default: told from the file's suffix or first line."},
+    {"python", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language python."},
+    {"node", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language node."},
+    {"bash", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language bash."},
+    {"java", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language java."},
+    {"interpreter", 0, "PATH", WHAT, MAKES_CELLS, SC_OPTION_SET, 0,
+     "Run with this interpreter of the host; its installation is mounted read-only at the same path."},
+    {"venv", 0, "DIR", WHAT, MAKES_CELLS, SC_OPTION_SET, 0,
+     "Run with this Python environment of the host, mounted read-only at the same path."},
+    {"spec", 0, "FILE", WHAT, MAKES_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
+     "Start from a request in JSON (docs/spec.md); options given beside it count more."},
+
+    {"file", 0, "SRC[:DST]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
+     "Copy a file into the work folder. May be given more than once."},
+    {"dir", 0, "SRC[:DST[:ro]]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
+     "Copy a folder into the work folder, or with :ro mount it read-only at DST. May be given more than once."},
+    {"out", 0, "GLOB[:DIR]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
+     "Save files of the work folder that match to DIR (default: the current folder) after the run. May be given more than once."},
+    {"stdin", 0, "FILE", FILES, RUNS_FILES, SC_OPTION_TEXT, SC_TEXT_STDIN,
+     "The program's stdin; - is the caller's. Default: the caller's, unless that is a terminal or holds the program."},
+    {"disk-backing", 0, "KIND", FILES, MAKES_CELLS, SC_OPTION_SET, 0,
+     "What holds the work folder: memory, image (a file system image on disk) or auto."},
+
+    {"env", 0, "NAME=VALUE", AROUND, MAKES_CELLS, SC_OPTION_ADD, 0,
+     "Set an environment variable; nothing of the caller's is passed on. May be given more than once."},
+    {"cwd", 0, "DIR", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+     "Folder to start in. Default: the work folder, /home/user."},
+    {"root", 0, "DIR", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+     "Folder to use as root file system, read-only. Default: made from the host's /usr."},
+    {"profile", 0, "NAME", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+     "System calls that are allowed: default, or compute (no sockets, no new programs)."},
+    {"pin", 0, "LIST", AROUND, MAKES_CELLS, SC_OPTION_SET, 0, "Use only these processors, as in 0,2-3."},
+    {"cgroup-parent", 0, "GROUP", AROUND, MAKES_CELLS | SC_CLI_DOCTOR, SC_OPTION_SET, 0,
+     "Control group below which the cell's is made. Default: $SNAPCELL_CGROUP_PARENT, else the caller's own."},
+    {"allow-degraded", 0, "LIST", AROUND, MAKES_CELLS, SC_OPTION_ADD, 0,
+     "Accept to go without what this host cannot give: memory, cpu, cpus, io, disk, landlock, open_files, apparmor."},
+
+    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR, SC_OPTION_FLAG, SC_FLAG_JSON,
+     "Print one JSON object on stdout and nothing else."},
+    {"overflow", 0, "WHAT", OUTPUT, RUNS_FILES, SC_OPTION_SET, 0,
+     "When output passes its limit: cut (drop and count the rest) or end (end the run)."},
+    {"raw", 0, NULL, OUTPUT, SC_CLI_RUN, SC_OPTION_FLAG, SC_FLAG_RAW,
+     "Send control bytes to the terminal as they are. Default: they are shown, as in ^[."},
+    {"verbose", 'v', NULL, OUTPUT, SC_CLI_RUN | SC_CLI_SHELL, SC_OPTION_FLAG, SC_FLAG_VERBOSE,
+     "Tell verdict, usage, refusals and artifacts on stderr after the run."},
+    {"help", 'h', NULL, OUTPUT, ~0u, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
+    {NULL},
+};
+/* clang-format on */
+
+/* What a word on the command line came to. */
+struct found {
+    struct sc_cli_given given;
+    const char *metavar; /* NULL: takes no value */
+    unsigned which;
+};
+
+static const struct sc_cli_option *option_by_name(unsigned verb, const char *name, size_t len)
+{
+    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+        if ((o->verbs & verb) && strlen(o->name) == len && !memcmp(o->name, name, len))
+            return o;
+    return NULL;
+}
+
+bool sc_cli_is_option(const char *name)
+{
+    size_t len = strlen(name);
+    return option_by_name(~0u, name, len) || sc_limit_row_by_option(name, len);
+}
+
+static const struct sc_cli_option *option_by_letter(unsigned verb, char letter)
+{
+    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+        if ((o->verbs & verb) && o->letter && o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static void found_option(struct found *found, const struct sc_cli_option *option)
+{
+    *found = (struct found){.given = {.kind = option->kind, .name = option->name},
+                            .metavar = option->metavar,
+                            .which = option->which};
+}
+
+static bool find_long(struct found *found, unsigned verb, const char *name, size_t len)
+{
+    const struct sc_cli_option *option = option_by_name(verb, name, len);
+    if (option) {
+        found_option(found, option);
+        return true;
+    }
+    const struct sc_limit_row *row = verb & SC_CLI_LIMIT_VERBS ? sc_limit_row_by_option(name, len) : NULL;
+    if (row)
+        *found = (struct found){.given = {.kind = SC_OPTION_SET, .name = row->option}, .metavar = "VALUE"};
+    return row != NULL;
+}
+
+static const char *limit_metavar(enum sc_limit_kind kind)
+{
+    return kind == SC_LIMIT_DURATION ? "TIME" : kind == SC_LIMIT_BYTES ? "SIZE" : "N";
+}
+
+static void limit_help(const struct sc_limit_row *row, char *ret_text, size_t size)
+{
+    char least[32], most[32], standard[48] = "";
+    sc_limit_format(row, row->min, least, sizeof least);
+    sc_limit_format(row, row->max, most, sizeof most);
+    if (row->standard == SC_UNSET)
+        snprintf(standard, sizeof standard, "; default: none");
+    else if (row->standard != SC_DERIVED) {
+        snprintf(standard, sizeof standard, "; default ");
+        sc_limit_format(row, row->standard, standard + strlen(standard), sizeof standard - strlen(standard));
+    }
+    snprintf(ret_text, size, "%s (%s to %s%s)", row->description, least, most, standard);
+}
+
+void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
+                         void *userdata)
+{
+    char help[512];
+    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+        if (o->verbs & verbs)
+            visit(userdata, o);
+    if (!(verbs & SC_CLI_LIMIT_VERBS))
+        return;
+    for (const struct sc_limit_row *row = SC_LIMIT_ROWS; row->option; row++) {
+        limit_help(row, help, sizeof help);
+        const struct sc_cli_option option = {.name = row->option,
+                                             .metavar = limit_metavar(row->kind),
+                                             .group = "Limits",
+                                             .verbs = SC_CLI_LIMIT_VERBS,
+                                             .kind = SC_OPTION_SET,
+                                             .help = help};
+        visit(userdata, &option);
+    }
+}
+
+#define NAMES_MAX 96
+
+struct names {
+    const char *v[NAMES_MAX + 1]; /* NULL-terminated; the strings live in the tables */
+    size_t n;
+};
+
+static void add_name(void *userdata, const struct sc_cli_option *option)
+{
+    struct names *names = userdata;
+    if (names->n < NAMES_MAX)
+        names->v[names->n++] = option->name;
+}
+
+static int unknown_option(const struct sc_cli_verb *verb, const char *word, size_t len, struct sc_err *err)
+{
+    struct names names = {0};
+    const char *nearest = NULL;
+    char bare[64], shown[100];
+    size_t dashes = word[1] == '-' ? 2 : 1;
+    sc_text_show(shown, sizeof shown, word, len);
+    if (len > dashes + 1 && len - dashes < sizeof bare) {
+        memcpy(bare, word + dashes, len - dashes);
+        bare[len - dashes] = '\0';
+        sc_cli_options_each(verb->bit, add_name, &names);
+        nearest = sc_text_nearest(bare, names.v);
+    }
+    if (nearest)
+        return sc_err_usage(err, "", "%s: no such option of %s; did you mean --%s?", shown, verb->name,
+                            nearest);
+    return sc_err_usage(err, "", "%s: no such option of %s; `snapcell help %s` lists them", shown, verb->name,
+                        verb->name);
+}
+
+/* Stores what was found. `value` is NULL for an option without one. */
+static int give(struct sc_cli_args *args, const struct found *found, const char *value)
+{
+    if (found->given.kind == SC_OPTION_FLAG)
+        args->flags |= found->which;
+    else if (found->given.kind == SC_OPTION_TEXT)
+        args->texts[found->which] = value;
+    else {
+        struct sc_cli_given *grown = reallocarray(args->given, args->n_given + 1, sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        args->given = grown;
+        grown[args->n_given] = found->given;
+        grown[args->n_given++].value = value;
+    }
+    return 0;
+}
+
+static int bad_value(const char *name, const char *value, const char *what, struct sc_err *err)
+{
+    char shown[200];
+    sc_text_show(shown, sizeof shown, value, strlen(value));
+    return sc_err_usage(err, name, "%s: %s: %s", name, shown, what);
+}
+
+static int missing_value(const struct found *found, struct sc_err *err)
+{
+    const struct sc_limit_row *row = sc_limit_row_by_option(found->given.name, strlen(found->given.name));
+    if (row) {
+        char least[32], most[32];
+        sc_limit_format(row, row->min, least, sizeof least);
+        sc_limit_format(row, row->max, most, sizeof most);
+        return sc_err_usage(err, row->option, "%s: needs a value: %s to %s", row->option, least, most);
+    }
+    return sc_err_usage(err, found->given.name, "%s: needs a value: %s", found->given.name, found->metavar);
+}
+
+/* One option at **at; moves *at behind it. */
+static int parse_option(struct sc_cli_args *args, char ***at, struct sc_err *err)
+{
+    const char *word = **at;
+    const char *value = NULL;
+    size_t len = strlen(word);
+    struct found found;
+    if (word[1] == '-') {
+        const char *equals = strchr(word, '=');
+        if (equals) {
+            value = equals + 1;
+            len = (size_t)(equals - word);
+        }
+        if (!find_long(&found, args->verb->bit, word + 2, len - 2))
+            return unknown_option(args->verb, word, len, err);
+    } else {
+        const struct sc_cli_option *option = len == 2 ? option_by_letter(args->verb->bit, word[1]) : NULL;
+        if (!option)
+            return unknown_option(args->verb, word, len, err);
+        found_option(&found, option);
+    }
+    ++*at;
+    if (value && !found.metavar)
+        return bad_value(found.given.name, value, "takes no value", err);
+    if (found.metavar && !value) {
+        if (!**at)
+            return missing_value(&found, err);
+        value = *(*at)++;
+    }
+    if (value && !sc_utf8_valid(value, strlen(value)))
+        return bad_value(found.given.name, value, "must be UTF-8", err);
+    if (give(args, &found, value) < 0)
+        return sc_err_sys(err, -ENOMEM, "options");
+    return 0;
+}
+
+int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
+                      struct sc_err *err)
+{
+    char **at = argv;
+    *args = (struct sc_cli_args){.verb = verb};
+    /* A lone dash is an operand: the program comes on stdin. */
+    while (*at && (*at)[0] == '-' && (*at)[1] && !args->dashes) {
+        if (!strcmp(*at, "--")) {
+            args->dashes = true;
+            at++;
+            break;
+        }
+        int r = parse_option(args, &at, err);
+        if (r < 0) {
+            sc_cli_args_fini(args);
+            return r;
+        }
+    }
+    args->operands = at;
+    while (at[args->n_operands])
+        args->n_operands++;
+    return 0;
+}
+
+void sc_cli_args_fini(struct sc_cli_args *args)
+{
+    free(args->given);
+    *args = (struct sc_cli_args){.verb = args->verb};
+}

@@ -1,0 +1,78 @@
+/* The options: one table, from which parsing, help, manual and completion come. Limits are not in it: they
+ * are rows of src/spec/limits.def and join by themselves. */
+#ifndef SC_CLI_OPTIONS_H
+#define SC_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cli/cli.h"
+
+enum sc_cli_option_kind {
+    SC_OPTION_SET,      /* sc_spec_set(name, value): the last one counts */
+    SC_OPTION_ADD,      /* sc_spec_add(name, value): each one counts */
+    SC_OPTION_LANGUAGE, /* no value: sc_spec_set("language", name) */
+    SC_OPTION_FLAG,     /* no value: sets a bit of sc_cli_args.flags */
+    SC_OPTION_TEXT,     /* sc_cli_args.texts[which]: the last one counts */
+};
+
+enum sc_cli_flag {
+    SC_FLAG_JSON = 1 << 0,
+    SC_FLAG_VERBOSE = 1 << 1,
+    SC_FLAG_RAW = 1 << 2,
+    SC_FLAG_HELP = 1 << 3,
+};
+
+enum sc_cli_text { SC_TEXT_CODE, SC_TEXT_STDIN, SC_TEXT_SPEC, SC_CLI_TEXTS };
+
+struct sc_cli_option {
+    const char *name;    /* without dashes */
+    char letter;         /* short form, or 0 */
+    const char *metavar; /* NULL: takes no value */
+    const char *group;   /* heading it stands under in help */
+    unsigned verbs;      /* enum sc_cli_verb_bit */
+    enum sc_cli_option_kind kind;
+    unsigned which; /* enum sc_cli_flag or enum sc_cli_text */
+    const char *help;
+};
+
+/* The table, ended by a row whose name is NULL. Rows of one group stand together. */
+extern const struct sc_cli_option SC_CLI_OPTIONS[];
+/* Verbs that take every limit as an option. */
+#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
+
+/* One option as it was given. Everything is borrowed from argv and the tables. */
+struct sc_cli_given {
+    enum sc_cli_option_kind kind;
+    const char *name;
+    const char *value;
+};
+
+struct sc_cli_args {
+    const struct sc_cli_verb *verb;
+    uint32_t flags;
+    const char *texts[SC_CLI_TEXTS];
+    struct sc_cli_given *given; /* SET, ADD and LANGUAGE, in order */
+    size_t n_given;
+    bool dashes;     /* the operands stood behind "--" */
+    char **operands; /* rest of argv, NULL-terminated */
+    size_t n_operands;
+};
+
+/* Parses what follows the verb. Options end at the first operand or at "--"; all that follows is the
+ * program's. A usage error names option, value and what is allowed. */
+int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
+                      struct sc_err *err);
+void sc_cli_args_fini(struct sc_cli_args *args);
+
+/* Visits the options of the verbs in `verbs` in the order of help, groups together, limits as rows like any
+ * other. The row is valid during the call only. */
+void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
+                         void *userdata);
+
+/* Is this the name of an option of any verb, limits included? */
+bool sc_cli_is_option(const char *name);
+
+#endif
