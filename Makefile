@@ -1,0 +1,67 @@
+# A thin front for people; Meson does the work.
+#
+#     make run       install what is missing (apt), build, run the example
+#     make check     the same for the tests, then all tests; TESTFLAGS goes to tests/run
+#     make           build only
+#     make install   PREFIX=/usr/local, DESTDIR=
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+MESON_OPTIONS ?=
+TESTFLAGS ?=
+BENCHFLAGS ?=
+NINJA ?= ninja
+
+.PHONY: all build run check asan analyze bench install clean setup-build setup-run setup-check setup-analyze setup-bench
+all: build
+
+build: $(BUILD)/build.ninja
+	$(NINJA) -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	meson setup --prefix=$(abspath $(PREFIX)) $(MESON_OPTIONS) $(BUILD)
+
+setup-build:
+	tools/setup.sh build
+setup-run:
+	tools/setup.sh build run
+setup-check:
+	tools/setup.sh build run test vm
+setup-analyze:
+	tools/setup.sh build test analyze
+setup-bench:
+	tools/setup.sh build run bench
+
+run: setup-run
+	$(MAKE) build
+	SNAPCELL=$(abspath $(BUILD))/src/cli/snapcell examples/analysis/run.sh
+
+check: setup-check
+	$(MAKE) build
+	tests/run --build $(BUILD) $(TESTFLAGS)
+
+# Address and undefined-behaviour checks. The agent is a static program of its own and stays as it is.
+asan: setup-check
+	test -f $(BUILD)-asan/build.ninja || meson setup -Db_sanitize=address,undefined -Db_lundef=false \
+		-Dbuildtype=debugoptimized $(BUILD)-asan
+	$(NINJA) -C $(BUILD)-asan
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		meson test -C $(BUILD)-asan --print-errorlogs
+
+# A second compiler, warnings as errors, and the analyzers of both.
+analyze: setup-analyze
+	test -f $(BUILD)-clang/build.ninja || CC=clang meson setup -Dwerror=true $(BUILD)-clang
+	$(NINJA) -C $(BUILD)-clang
+	tools/analyze.sh $(BUILD)-clang
+
+bench: setup-bench
+	$(MAKE) build
+	bench/run --build $(BUILD) $(BENCHFLAGS)
+
+install: build
+	meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
