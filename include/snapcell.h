@@ -86,7 +86,7 @@ char *snapcell_plan_text(const struct snapcell_plan *plan);
 char *snapcell_plan_json(const struct snapcell_plan *plan);
 /* 1: both would do the same; 0: not; negative errno. */
 int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_plan *b);
-/* Makes ahead what does not depend on the single run (template, namespaces, groups, ids) for `cells` coming runs, and removes
+/* Makes ahead what does not depend on the single run (the template, and `cells` sealed cells, each used once), and removes
  * the empty control groups that ended runs left (at most eight; snapcell_plan_free does so too). */
 int snapcell_plan_ready(struct snapcell_plan *plan, unsigned cells, struct snapcell_error *error);
 

@@ -11,6 +11,7 @@
 struct sc_agent {
     const struct sc_image *image;
     int control;
+    int supervisor; /* its pidfd; -1: only the stream tells of its end */
     int work_fd; /* the work folder */
     /* Runs in a new program's process, before exec: the program stages. Fills `failed` when it returns < 0. */
     int (*enter_program)(void *data, struct sc_msg_failed *failed);

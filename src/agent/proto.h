@@ -20,6 +20,7 @@ enum sc_slot {
     SC_SLOT_NET,
     SC_SLOT_TIME,
     SC_SLOT_USER,
+    SC_SLOT_SUPERVISOR, /* pidfd: readable when the supervisor is dead */
     SC_SLOT_ID_LOCK,  /* holds this cell's host uid for as long as the agent lives */
     SC_SLOT_WORKDISK, /* detached mount of a disk-backed work folder */
     SC_SLOT_GROUP,    /* first of the v1 `tasks` files */

@@ -1,6 +1,6 @@
 /* Theory of operation.
  *
- * The agent sleeps in poll on two descriptors: the supervisor's stream and a signalfd for SIGCHLD. A program's end is
+ * The agent sleeps in poll on three descriptors: the supervisor's stream, its pidfd, and a signalfd for SIGCHLD. A program's end is
  * reported before any other dead child is looked at, so that a storm of orphans cannot delay the verdict. The stream's end
  * means the supervisor is gone: the agent exits, and the kernel kills every process of the pid namespace with it.
  */
@@ -48,13 +48,13 @@ void sc_agent_fail(int control, const char *stage, const char *object, int code)
     _exit(1);
 }
 
-/* Writing files took the program's file-system id. Every such change undoes what enter_sealed did: the kernel forgets the
- * parent's-death signal, and sets dumpable to what fs.suid_dumpable says. */
+/* Writing files took the program's file-system id, and a program's start shared our memory while it changed its ids. Each sets
+ * dumpable to what fs.suid_dumpable says. */
 static void be_sealed_again(const struct sc_agent *agent)
 {
     setfsgid(agent->image->agent_uid);
     setfsuid(agent->image->agent_uid);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         sc_agent_fail(agent->control, "sealed", "after the files", -errno);
 }
 
@@ -191,9 +191,12 @@ void sc_agent_serve(struct sc_agent *agent)
     if (server.children < 0)
         sc_agent_fail(agent->control, "agent", "signalfd", -errno);
     for (bool more = false;;) {
-        struct pollfd polls[2] = {{server.children, POLLIN, 0}, {agent->control, POLLIN, 0}};
-        if (poll(polls, 2, more ? 0 : -1) < 0 && errno != EINTR)
+        struct pollfd polls[3] = {
+            {server.children, POLLIN, 0}, {agent->control, POLLIN, 0}, {agent->supervisor, POLLIN, 0}};
+        if (poll(polls, 3, more ? 0 : -1) < 0 && errno != EINTR)
             sc_agent_fail(agent->control, "agent", "poll", -errno);
+        if (polls[2].revents)
+            _exit(0); /* the supervisor is dead, even if a child of its holds the stream open */
         if (more || polls[0].revents)
             more = reap(&server);
         if (polls[1].revents)

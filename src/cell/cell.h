@@ -23,12 +23,13 @@ struct sc_callbacks {
     int (*artifact)(void *userdata, const char *path, int fd, uint64_t size);
 };
 
-/* What is kept ready between cells of one plan: template mount namespace, namespaces and ids made ahead,
- * agent image, plan image. */
+/* What is kept ready between cells of one plan: template mount namespace, cells made ahead, agent
+ * image, plan image. */
 struct sc_works;
 int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct sc_err *err);
 void sc_works_free(struct sc_works *works);
-/* Makes namespaces and groups for `cells` coming cells ahead, and removes the empty groups of ended ones. */
+/* Makes `cells` cells ahead, up to the point where a program could start in them, and removes the empty groups of
+ * ended ones. Each is used once. */
 int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err);
 
 /* One run in one fresh cell. 0: `result` tells everything, also SC_STATUS_SANDBOX_ERROR. `queue_ns` is how long

@@ -1,10 +1,10 @@
 /* Should: nothing the cell runs can gain a right by exec; the agent's memory, descriptors and environment are closed to
- *   everybody else; the agent dies with its maker.
- * Must not: come before a change of credentials, each of which clears the last two.
+ *   everybody else. (The agent learns of its supervisor's death by a pidfd and by the stream's end: the kernel's parent's-death
+ *   signal would come with the end of the thread that made the cell.)
+ * Must not: come before a change of credentials, which makes a process dumpable again where fs.suid_dumpable says so.
  * Verified by: claims agent-memory, privileges-no-new.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include "cell/enter.h"
@@ -16,9 +16,6 @@ int enter_sealed(struct sc_enter *enter)
         return -errno;
     enter->object = "dumpable";
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        return -errno;
-    enter->object = "parent's death";
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return -errno;
     return 0;
 }

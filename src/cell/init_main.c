@@ -166,7 +166,7 @@ int main(void)
         open_terminal(&enter);
     say_ready(&enter);
     static struct sc_agent agent;
-    agent = (struct sc_agent){.image = enter.image, .control = SC_SLOT_CONTROL, .work_fd = enter.work_fd,
+    agent = (struct sc_agent){.image = enter.image, .control = SC_SLOT_CONTROL, .supervisor = SC_SLOT_SUPERVISOR, .work_fd = enter.work_fd,
                               .enter_program = enter_program, .data = &enter, .pty_master = enter.pty_master};
     sc_agent_serve(&agent);
 }

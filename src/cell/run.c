@@ -1,11 +1,11 @@
 #include "cell/run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/sys.h"
 
 void sc_run_end(struct sc_run *run, enum sc_end why)
 {
@@ -15,38 +15,39 @@ void sc_run_end(struct sc_run *run, enum sc_end why)
     run->ended_ns = sc_now_ns();
 }
 
-/* A space that was made ahead, or one made now. */
-static int take_space(struct sc_run *run, struct sc_err *err)
+/* A cell that was made ahead and is still alive, or one made now. */
+static int take(struct sc_run *run, struct sc_err *err)
 {
     struct sc_works *works = run->works;
-    if (works->n_spaces == 0)
-        return sc_space_open(run->plan, &works->tmpl, &run->space, err);
-    run->space = works->spaces[--works->n_spaces];
-    return 0;
-}
-
-static int begin(struct sc_run *run, struct sc_err *err)
-{
     run->begun_ns = sc_now_ns();
     run->reader = calloc(1, sizeof *run->reader);
     if (!run->reader)
         return sc_err_sys(err, -ENOMEM, "run");
-    int r = take_space(run, err);
-    return r == 0 ? sc_run_open_streams(run, err) : r;
+    while (works->n_cells > 0) {
+        run->cell = works->cells[--works->n_cells];
+        struct pollfd dead = {run->cell.pidfd, POLLIN, 0};
+        if (poll(&dead, 1, 0) == 0)
+            return 0;
+        sc_cell_end(&run->cell);
+        sc_space_close(&run->cell.space);
+    }
+    return sc_cell_make(works, &run->cell, err);
 }
 
-static void release(struct sc_run *run)
+/* The groups go to their grave; everything else is closed now. */
+static int release(struct sc_run *run, struct sc_err *err)
 {
-    int *const fds[] = {&run->pidfd, &run->control, &run->in, &run->out, &run->err,
-                        &run->child_in, &run->child_out, &run->child_err};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        sc_close(fds[i]);
+    struct sc_works *works = run->works;
+    int r = works->n_graves == SC_GRAVES_MAX ? sc_works_bury(works, err) : 0;
+    sc_cell_end(&run->cell);
+    works->graves[works->n_graves++] = run->cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
     sc_close(&run->net_counts[0]);
     sc_close(&run->net_counts[1]);
     sc_buf_fini(&run->stdin_chunk);
     free(run->reader);
+    return r;
 }
 
 static int run_in_cell(struct sc_run *run, struct sc_err *err)
@@ -69,24 +70,16 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     static const struct sc_callbacks none = {.cancel_fd = -1};
     struct sc_run run = {
         .works = works, .plan = works->plan, .callbacks = callbacks ? callbacks : &none, .result = result,
-        .space = SC_SPACE_NONE,
-        .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1, .child_in = -1, .child_out = -1, .child_err = -1,
+        .cell = SC_CELL_NONE,
         .net_counts = {-1, -1},
     };
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
     sc_buf_init(&run.stdin_chunk, 64 * 1024);
     result->usage.queue_ns = queue_ns;
-    int r = begin(&run, err);
-    if (r == 0)
-        r = sc_run_launch(&run, err);
+    int r = take(&run, err);
     if (r == 0)
         r = run_in_cell(&run, err);
-    if (works->n_graves == SC_GRAVES_MAX) {
-        int buried = sc_works_bury(works, r < 0 ? NULL : err);
-        r = r < 0 ? r : buried;
-    }
-    works->graves[works->n_graves++] = run.space;
-    release(&run);
-    return r;
+    int released = release(&run, r < 0 ? NULL : err);
+    return r < 0 ? r : released;
 }

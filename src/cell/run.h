@@ -1,8 +1,8 @@
 /* One run, from beginning to end: what the files of src/cell/run_*.c share.
  *
- * begin (groups, namespaces, streams) → launch (agent) → feed (files) → watch (until something ends it) → bury (kill, drain,
+ * take (a cell made ahead, or made now) → feed (files) → watch (until something ends it) → bury (kill, drain,
  * reap) → collect (artifacts) → judge (verdict). Each step takes the run as the one before left it; bury is reached on every
- * way out once the agent lives.
+ * way out once there is a cell.
  */
 #ifndef SC_CELL_RUN_H
 #define SC_CELL_RUN_H
@@ -12,7 +12,7 @@
 #include "agent/proto.h"
 #include "base/frame.h"
 #include "cell/cell.h"
-#include "cell/space.h"
+#include "cell/make.h"
 
 #define SC_GRAVES_MAX 8
 
@@ -22,8 +22,9 @@ struct sc_works {
     int agent; /* the agent's sealed image */
     int image; /* the plan's */
     int null;  /* /dev/null */
-    struct sc_space *spaces; /* made ahead */
-    size_t n_spaces;
+    int self;  /* pidfd of this process */
+    struct sc_cell *cells; /* made ahead: sealed, waiting for their program */
+    size_t n_cells;
     /* Empty groups of ended cells: removing them takes the kernel a while, and nobody waits for it. */
     struct sc_space graves[SC_GRAVES_MAX];
     size_t n_graves;
@@ -48,12 +49,7 @@ struct sc_run {
     const struct sc_callbacks *callbacks; /* never NULL */
     struct sc_result *result;
 
-    struct sc_space space;
-    pid_t pid;
-    int pidfd;
-    int control;
-    int in, out, err;               /* our ends; -1 once closed */
-    int child_in, child_out, child_err; /* the program's ends, until the agent has them */
+    struct sc_cell cell;
     int ready[SC_READY_COUNT];      /* descriptors from the agent, by enum sc_ready_fd */
     bool has_ready;
     size_t stdin_done;
@@ -79,13 +75,10 @@ int sc_works_bury(struct sc_works *works, struct sc_err *err);
 void sc_run_end(struct sc_run *run, enum sc_end why);
 
 /* run_streams.c */
-int sc_run_open_streams(struct sc_run *run, struct sc_err *err);
 void sc_run_read_stream(struct sc_run *run, int *fd, int number);
 void sc_run_write_stdin(struct sc_run *run);
 /* Takes what is left in the pipes without waiting. */
 void sc_run_drain(struct sc_run *run);
-/* run_launch.c: 0 when the agent lives and has its boot message; then feed has to follow. */
-int sc_run_launch(struct sc_run *run, struct sc_err *err);
 /* run_feed.c: program, files and START. An agent that is gone is not an error here: watch will see it. */
 int sc_run_feed(struct sc_run *run, struct sc_err *err);
 /* run_watch.c: returns when run->end is set. */

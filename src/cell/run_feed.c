@@ -27,7 +27,7 @@ struct feeder {
 /* An agent that died takes no more: not our failure to report, watch will tell why it died. */
 static int say(struct feeder *feeder, uint16_t type, const void *payload, size_t len)
 {
-    int r = sc_frame_send(feeder->run->control, type, 0, payload, len);
+    int r = sc_frame_send(feeder->run->cell.control, type, 0, payload, len);
     if (r == -EAGAIN)
         return sc_err_sys(feeder->err, -ETIMEDOUT, "the agent does not take its files");
     return r;

@@ -42,7 +42,7 @@ static void count_usage(struct sc_run *run)
     usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->agent_usage.ru_maxrss * 1024);
     usage->cpu_user_ns = ns_of(&run->agent_usage.ru_utime);
     usage->cpu_system_ns = ns_of(&run->agent_usage.ru_stime);
-    if (!run->space.has_group || sc_group_usage(&run->space.group, &group) < 0)
+    if (!run->cell.space.has_group || sc_group_usage(&run->cell.space.group, &group) < 0)
         return;
     if (!(run->plan->degraded & SC_DEGRADE_CPU)) {
         usage->cpu_user_ns = group.cpu_user_ns;

@@ -39,7 +39,7 @@ void sc_run_watch_network(struct sc_run *run)
     static const char *const files[2] = {"snmp", "snmp6"};
     char path[48];
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "/proc/%d/net/%s", run->pid, files[i]);
+        snprintf(path, sizeof path, "/proc/%d/net/%s", run->cell.pid, files[i]);
         run->net_counts[i] = open(path, O_RDONLY | O_CLOEXEC);
     }
 }

@@ -1,10 +1,8 @@
 /* The program's three streams. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,45 +13,6 @@
 #define CHUNK (64 * 1024)
 /* After the end, bytes that are still in the pipes are taken up to this many: a pipe holds at most 1 MiB. */
 #define DRAIN_MAX (2u << 20)
-
-/* Both ends belong to the cell's user, so that /dev/stdout and its kin can be opened again inside. */
-static int open_pipe(struct sc_run *run, int *ret_read, int *ret_write)
-{
-    int r = sc_pipe(ret_read, ret_write);
-    if (r < 0)
-        return r;
-    if (!run->plan->rootless && (fchown(*ret_read, run->space.host_uid, run->space.host_uid) < 0 ||
-                                 fchown(*ret_write, run->space.host_uid, run->space.host_uid) < 0))
-        return -errno;
-    return 0;
-}
-
-static int open_stdin(struct sc_run *run)
-{
-    const struct sc_spec *spec = run->plan->spec;
-    if (!spec->stdin_data && spec->stdin_fd < 0) {
-        run->child_in = fcntl(run->works->null, F_DUPFD_CLOEXEC, 3);
-        return run->child_in < 0 ? -errno : 0;
-    }
-    int r = open_pipe(run, &run->child_in, &run->in);
-    return r < 0 ? r : sc_set_nonblocking(run->in);
-}
-
-int sc_run_open_streams(struct sc_run *run, struct sc_err *err)
-{
-    if (run->plan->pty)
-        return 0;
-    int r = open_stdin(run);
-    if (r == 0)
-        r = open_pipe(run, &run->out, &run->child_out);
-    if (r == 0)
-        r = open_pipe(run, &run->err, &run->child_err);
-    if (r == 0)
-        r = sc_set_nonblocking(run->out);
-    if (r == 0)
-        r = sc_set_nonblocking(run->err);
-    return r < 0 ? sc_err_sys(err, r, "pipes") : 0;
-}
 
 /* Keeps what fits, counts the rest, and ends the run where that was asked for. */
 static void take(struct sc_run *run, int number, const char *data, size_t len)
@@ -88,7 +47,7 @@ void sc_run_read_stream(struct sc_run *run, int *fd, int number)
 
 void sc_run_drain(struct sc_run *run)
 {
-    int *const ends[2] = {&run->out, &run->err};
+    int *const ends[2] = {&run->cell.out, &run->cell.err};
     for (int i = 0; i < 2; i++) {
         uint64_t *total = i == 0 ? &run->result->out.total : &run->result->err.total;
         for (uint64_t before = *total, last = UINT64_MAX; *ends[i] >= 0 && *total - before < DRAIN_MAX; last = *total) {
@@ -145,17 +104,17 @@ void sc_run_write_stdin(struct sc_run *run)
     if (!data) {
         if (run->stdin_done >= run->stdin_chunk.len && !refill(run)) {
             if (run->stdin_eof)
-                sc_close(&run->in);
+                sc_close(&run->cell.in);
             return;
         }
         data = (const char *)run->stdin_chunk.data;
         len = run->stdin_chunk.len;
     }
-    ssize_t n = run->stdin_done < len ? write_quietly(run->in, data + run->stdin_done, len - run->stdin_done) : 0;
+    ssize_t n = run->stdin_done < len ? write_quietly(run->cell.in, data + run->stdin_done, len - run->stdin_done) : 0;
     if (n > 0)
         run->stdin_done += (size_t)n;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        sc_close(&run->in); /* the program does not read it: that is its right */
-    if (run->in >= 0 && spec->stdin_data && run->stdin_done >= len)
-        sc_close(&run->in);
+        sc_close(&run->cell.in); /* the program does not read it: that is its right */
+    if (run->cell.in >= 0 && spec->stdin_data && run->stdin_done >= len)
+        sc_close(&run->cell.in);
 }

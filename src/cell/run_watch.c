@@ -21,7 +21,7 @@ enum watched { W_CONTROL, W_PIDFD, W_OUT, W_ERR, W_IN, W_STDIN_SOURCE, W_NOTICE,
 
 static bool counts_cpu(const struct sc_run *run)
 {
-    return run->space.has_group && !(run->plan->degraded & SC_DEGRADE_CPU);
+    return run->cell.space.has_group && !(run->plan->degraded & SC_DEGRADE_CPU);
 }
 
 static void on_started(struct sc_run *run)
@@ -29,7 +29,7 @@ static void on_started(struct sc_run *run)
     run->started_ns = sc_now_ns();
     run->result->usage.start_ns = run->started_ns - run->begun_ns;
     if (counts_cpu(run))
-        sc_group_cpu_ns(&run->space.group, &run->cpu_base_ns);
+        sc_group_cpu_ns(&run->cell.space.group, &run->cpu_base_ns);
     run->next_cpu_check_ns = run->started_ns;
     sc_run_watch_network(run);
 }
@@ -104,7 +104,7 @@ static int read_control(struct sc_run *run)
     const uint8_t *payload;
     int fds[SC_FDS_MAX];
     size_t n_fds = SC_FDS_MAX;
-    ssize_t n = sc_frame_fill(run->reader, run->control, fds, &n_fds);
+    ssize_t n = sc_frame_fill(run->reader, run->cell.control, fds, &n_fds);
     if (n <= 0 && n != -EAGAIN) {
         sc_run_end(run, SC_END_AGENT);
         return 0;
@@ -129,7 +129,7 @@ static void check_cpu(struct sc_run *run, uint64_t now)
 {
     uint64_t used = 0, limit = run->plan->limits.cpu;
     if (!counts_cpu(run) || !run->started_ns || now < run->next_cpu_check_ns ||
-        sc_group_cpu_ns(&run->space.group, &used) < 0)
+        sc_group_cpu_ns(&run->cell.space.group, &used) < 0)
         return;
     used -= sc_min_u64(used, run->cpu_base_ns);
     if (used >= limit) {
@@ -167,17 +167,17 @@ static void check_clocks(struct sc_run *run)
 
 static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
 {
-    bool stdin_from_fd = run->in >= 0 && !run->plan->spec->stdin_data;
-    bool have_bytes = run->in >= 0 && (!stdin_from_fd || run->stdin_done < run->stdin_chunk.len);
+    bool stdin_from_fd = run->cell.in >= 0 && !run->plan->spec->stdin_data;
+    bool have_bytes = run->cell.in >= 0 && (!stdin_from_fd || run->stdin_done < run->stdin_chunk.len);
     const int fds[W_COUNT] = {
-        [W_CONTROL] = run->control,
-        [W_PIDFD] = run->pidfd,
-        [W_OUT] = run->out,
-        [W_ERR] = run->err,
-        [W_IN] = have_bytes ? run->in : -1,
+        [W_CONTROL] = run->cell.control,
+        [W_PIDFD] = run->cell.pidfd,
+        [W_OUT] = run->cell.out,
+        [W_ERR] = run->cell.err,
+        [W_IN] = have_bytes ? run->cell.in : -1,
         [W_STDIN_SOURCE] = stdin_from_fd && !have_bytes ? run->plan->spec->stdin_fd : -1,
         [W_NOTICE] = run->ready[SC_READY_NOTIFY],
-        [W_MEMORY] = run->space.has_group ? run->space.group.oom_event_fd : -1,
+        [W_MEMORY] = run->cell.space.has_group ? run->cell.space.group.oom_event_fd : -1,
         [W_CANCEL] = run->callbacks->cancel_fd > 0 ? run->callbacks->cancel_fd : -1,
     };
     for (int i = 0; i < W_COUNT; i++)
@@ -187,7 +187,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
 /* The group's own count says whether a kill for memory was this cell's; the event only wakes us. */
 static void on_memory_event(struct sc_run *run)
 {
-    if (sc_group_oom(&run->space.group)) {
+    if (sc_group_oom(&run->cell.space.group)) {
         run->result->limits_hit |= SC_HIT_MEMORY;
         sc_run_end(run, SC_END_MEMORY);
     }
@@ -196,9 +196,9 @@ static void on_memory_event(struct sc_run *run)
 static void serve_streams(struct sc_run *run, const struct pollfd polls[W_COUNT])
 {
     if (polls[W_OUT].revents)
-        sc_run_read_stream(run, &run->out, 1);
+        sc_run_read_stream(run, &run->cell.out, 1);
     if (polls[W_ERR].revents)
-        sc_run_read_stream(run, &run->err, 2);
+        sc_run_read_stream(run, &run->cell.err, 2);
     if (polls[W_IN].revents || polls[W_STDIN_SOURCE].revents)
         sc_run_write_stdin(run);
     if (polls[W_NOTICE].revents & POLLIN)
@@ -209,7 +209,7 @@ static void serve_streams(struct sc_run *run, const struct pollfd polls[W_COUNT]
 
 int sc_run_watch(struct sc_run *run, struct sc_err *err)
 {
-    sc_set_nonblocking(run->control);
+    sc_set_nonblocking(run->cell.control);
     while (run->end == SC_END_NONE) {
         struct pollfd polls[W_COUNT];
         uint64_t now = sc_now_ns(), next = next_wake(run);

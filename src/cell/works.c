@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "base/sys.h"
 #include "cell/image_pack.h"
 #include "cell/run.h"
 
@@ -15,11 +17,14 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     struct sc_works *works = calloc(1, sizeof *works);
     if (!works)
         return sc_err_sys(err, -ENOMEM, "works");
-    *works = (struct sc_works){.plan = plan, .tmpl = {-1, -1, -1, -1}, .agent = -1, .image = -1, .null = -1};
+    *works = (struct sc_works){.plan = plan, .tmpl = {-1, -1, -1, -1}, .agent = -1, .image = -1, .null = -1, .self = -1};
     sc_group_sweep(plan->host);
     works->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     works->agent = sc_memfd_sealed("snapcell-agent", sc_agent_image, sc_agent_image_len);
+    works->self = sc_sys_pidfd_open(getpid());
     int r = works->null < 0 ? sc_err_sys(err, -errno, "/dev/null") : 0;
+    if (r == 0 && works->self < 0)
+        r = sc_err_sys(err, works->self, "pidfd_open");
     if (r == 0 && works->agent < 0)
         r = sc_err_sys(err, works->agent, "the agent's image");
     if (r == 0) {
@@ -51,13 +56,16 @@ void sc_works_free(struct sc_works *works)
     if (!works)
         return;
     sc_works_bury(works, NULL);
-    for (size_t i = 0; i < works->n_spaces; i++)
-        sc_space_close(&works->spaces[i]);
-    free(works->spaces);
+    for (size_t i = 0; i < works->n_cells; i++) {
+        sc_cell_end(&works->cells[i]);
+        sc_space_close(&works->cells[i].space);
+    }
+    free(works->cells);
     sc_template_close(&works->tmpl);
     sc_close(&works->agent);
     sc_close(&works->image);
     sc_close(&works->null);
+    sc_close(&works->self);
     free(works);
 }
 
@@ -66,17 +74,17 @@ int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err)
     int buried = sc_works_bury(works, err);
     if (buried < 0)
         return buried;
-    if (cells > works->n_spaces) {
-        struct sc_space *spaces = reallocarray(works->spaces, cells, sizeof *spaces);
-        if (!spaces)
-            return sc_err_sys(err, -ENOMEM, "spaces");
-        works->spaces = spaces;
+    if (cells > works->n_cells) {
+        struct sc_cell *list = reallocarray(works->cells, cells, sizeof *list);
+        if (!list)
+            return sc_err_sys(err, -ENOMEM, "cells");
+        works->cells = list;
     }
-    while (works->n_spaces < cells) {
-        int r = sc_space_open(works->plan, &works->tmpl, &works->spaces[works->n_spaces], err);
+    while (works->n_cells < cells) {
+        int r = sc_cell_make(works, &works->cells[works->n_cells], err);
         if (r < 0)
             return r;
-        works->n_spaces++;
+        works->n_cells++;
     }
     return 0;
 }

@@ -1,0 +1,195 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/disk.h"
+#include "cell/run.h"
+#include "cell/spawn_child.h"
+
+/* An agent that does not take its orders within this time is broken. */
+#define ORDER_SECONDS 30
+
+/* The program's ends of its streams, until the agent has them; and what else only the start needs. */
+struct start {
+    int in, out, err;
+    int control; /* the agent's end */
+    int workdisk;
+};
+
+/* Both ends belong to the cell's user, so that /dev/stdout and its kin can be opened again inside. */
+static int open_pipe(const struct sc_works *works, const struct sc_cell *cell, int *ret_read, int *ret_write)
+{
+    int r = sc_pipe(ret_read, ret_write);
+    if (r < 0)
+        return r;
+    uid_t uid = cell->space.host_uid;
+    if (!works->plan->rootless && (fchown(*ret_read, uid, uid) < 0 || fchown(*ret_write, uid, uid) < 0))
+        return -errno;
+    return 0;
+}
+
+static int open_stdin(const struct sc_works *works, struct sc_cell *cell, struct start *start)
+{
+    const struct sc_spec *spec = works->plan->spec;
+    if (!spec->stdin_data && spec->stdin_fd < 0) {
+        start->in = fcntl(works->null, F_DUPFD_CLOEXEC, 3);
+        return start->in < 0 ? -errno : 0;
+    }
+    int r = open_pipe(works, cell, &start->in, &cell->in);
+    return r < 0 ? r : sc_set_nonblocking(cell->in);
+}
+
+static int open_streams(const struct sc_works *works, struct sc_cell *cell, struct start *start)
+{
+    if (works->plan->pty)
+        return 0;
+    int r = open_stdin(works, cell, start);
+    if (r == 0)
+        r = open_pipe(works, cell, &cell->out, &start->out);
+    if (r == 0)
+        r = open_pipe(works, cell, &cell->err, &start->err);
+    if (r == 0)
+        r = sc_set_nonblocking(cell->out);
+    return r == 0 ? sc_set_nonblocking(cell->err) : r;
+}
+
+static void fill_slots(const struct sc_works *works, const struct sc_cell *cell, const struct start *start,
+                       struct sc_spawn_order *order)
+{
+    for (int i = 0; i < SC_SLOT_END; i++)
+        order->slots[i] = -1;
+    order->slots[0] = order->slots[1] = order->slots[2] = works->null;
+    order->slots[SC_SLOT_CONTROL] = start->control;
+    order->slots[SC_SLOT_IMAGE] = works->image;
+    order->slots[SC_SLOT_STDIN] = start->in;
+    order->slots[SC_SLOT_STDOUT] = start->out;
+    order->slots[SC_SLOT_STDERR] = start->err;
+    order->slots[SC_SLOT_TEMPLATE] = works->tmpl.mount_ns;
+    order->slots[SC_SLOT_VACANT] = works->tmpl.vacant_ns;
+    order->slots[SC_SLOT_NET] = cell->space.net_ns;
+    order->slots[SC_SLOT_TIME] = cell->space.time_ns;
+    order->slots[SC_SLOT_USER] = cell->space.user_ns;
+    order->slots[SC_SLOT_SUPERVISOR] = works->self;
+    order->slots[SC_SLOT_ID_LOCK] = cell->space.id_lock;
+    order->slots[SC_SLOT_WORKDISK] = start->workdisk;
+    for (int i = 0; i < cell->space.n_tasks; i++)
+        order->slots[SC_SLOT_GROUP + i] = cell->space.tasks[i];
+    order->slots[SC_SLOT_AGENT] = works->agent;
+    order->user_ns = works->tmpl.user_ns;
+    order->birth_ns = works->tmpl.birth_ns;
+    /* Where v1 and v2 are mixed the first directory may be a v1 one. */
+    order->cgroup = cell->space.group.v2 ? cell->space.group.v2_fd : -1;
+}
+
+static int send_boot(const struct sc_cell *cell)
+{
+    struct sc_boot boot = {
+        .version = SC_PROTO_VERSION,
+        .n_groups = (uint32_t)cell->space.n_tasks,
+        .host_uid = cell->space.host_uid,
+        .host_gid = cell->space.host_uid,
+        .rows = 24,
+        .cols = 80,
+    };
+#ifdef SC_MUTANTS
+    const char *mutant = getenv("SC_MUTANT");
+    if (mutant)
+        strncpy(boot.mutant, mutant, sizeof boot.mutant - 1);
+#endif
+    return sc_frame_send(cell->control, SC_MSG_BOOT, 0, &boot, sizeof boot);
+}
+
+/* An ordinary user's child changes credentials in our memory, which makes the whole process undumpable for a moment: another
+ * thread that looked just then would take that for what its caller wants, and leave it so. The property is the process's, so
+ * the order is, too. */
+static pid_t spawn(struct sc_spawn_order *order)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    if (order->user_ns < 0)
+        return sc_spawn_agent(order);
+    pthread_mutex_lock(&one_at_a_time);
+    pid_t pid = sc_spawn_agent(order);
+    pthread_mutex_unlock(&one_at_a_time);
+    return pid;
+}
+
+static int start_agent(const struct sc_works *works, struct sc_cell *cell, const struct start *start, struct sc_err *err)
+{
+    struct sc_spawn_order order;
+    fill_slots(works, cell, start, &order);
+    /* In the stream before the agent looks: it never waits for us. */
+    int r = send_boot(cell);
+    if (r < 0)
+        return sc_err_sys(err, r, "boot message");
+    r = spawn(&order);
+    if (r < 0)
+        return sc_err_sys(err, r, "starting the agent (%s)", order.failed ? order.failed : "clone");
+    cell->pid = r;
+    /* Ours and not yet waited for, so the number cannot have gone to another process. */
+    cell->pidfd = sc_sys_pidfd_open(cell->pid);
+    return cell->pidfd < 0 ? sc_err_sys(err, cell->pidfd, "pidfd_open") : 0;
+}
+
+static int open_control(struct sc_cell *cell, struct start *start)
+{
+    const struct timeval patience = {.tv_sec = ORDER_SECONDS};
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    cell->control = ends[0];
+    start->control = ends[1];
+    return setsockopt(cell->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ? -errno : 0;
+}
+
+int sc_cell_make(const struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
+{
+    struct sc_cell cell = SC_CELL_NONE;
+    struct start start = {-1, -1, -1, -1, -1};
+    int r = sc_space_open(works->plan, &works->tmpl, &cell.space, err);
+    if (r < 0)
+        return r;
+    r = open_streams(works, &cell, &start);
+    if (r == 0)
+        r = open_control(&cell, &start);
+    if (r < 0)
+        sc_err_sys(err, r, "the cell's streams");
+    if (r == 0 && works->plan->disk_image)
+        r = sc_disk_open(works->plan, cell.space.host_uid, &start.workdisk, err);
+    if (r == 0)
+        r = start_agent(works, &cell, &start, err);
+    int *const ends[] = {&start.in, &start.out, &start.err, &start.control, &start.workdisk};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        sc_close(ends[i]);
+    if (r < 0) {
+        sc_cell_end(&cell);
+        sc_space_close(&cell.space);
+        return r;
+    }
+    *ret_cell = cell;
+    return 0;
+}
+
+void sc_cell_end(struct sc_cell *cell)
+{
+    /* Without our end of its stream the agent ends, and the kernel ends the namespace with it. */
+    sc_close(&cell->control);
+    if (cell->pid > 0) {
+        kill(cell->pid, SIGKILL);
+        while (waitpid(cell->pid, NULL, __WALL) < 0 && errno == EINTR)
+            ;
+    }
+    cell->pid = 0;
+    sc_close(&cell->pidfd);
+    sc_close(&cell->in);
+    sc_close(&cell->out);
+    sc_close(&cell->err);
+}
