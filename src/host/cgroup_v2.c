@@ -201,13 +201,13 @@ static unsigned try_own(const struct sc_cgroup_mount *mount, const char *own, bo
         snprintf(why, size, "own cgroup %.60s is outside of what is mounted at %.60s", own, mount->point);
         return 0;
     }
-    bool moved = strip_leaf(dir);
+    bool moved = strip_leaf(dir); /* then it was judged when we moved */
     if (!may(dir, "cgroup.procs", W_OK) || !may(dir, "cgroup.subtree_control", W_OK)) {
         snprintf(why, size, "no delegated cgroup: %.90s is not writable for uid %u%s", own,
                  (unsigned)geteuid(), errno == EROFS ? " (mounted read-only)" : "");
         return 0;
     }
-    if (marked_only && !is_marked(dir)) {
+    if (marked_only && !moved && !is_marked(dir)) {
         snprintf(why, size, "no delegated cgroup: systemd manages %.90s", own);
         return 0;
     }

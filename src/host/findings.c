@@ -97,7 +97,7 @@ static const char *userns_fix(const struct sc_host *host)
     if (host->apparmor_restricts_userns)
         return "AppArmor restricts unprivileged user namespaces (Ubuntu 23.10 and later): load a profile "
                "with "
-               "'userns,' for the snapcell binary (deploy/apparmor), or switch the restriction off: sysctl "
+               "'userns,' for the snapcell binary (docs/hosts.md), or switch the restriction off: sysctl "
                "-w "
                "kernel.apparmor_restrict_unprivileged_userns=0.";
     if (host->userns_errno == -ENOSPC)
@@ -178,6 +178,12 @@ static void judge_layers(const struct sc_host *host, struct list *list)
 
 static const char *cgroup_fix(const struct sc_host *host)
 {
+    if (host->controllers[SC_CTL_MEMORY].version != SC_CGROUP_NONE)
+        return host->systemd
+                   ? "Have systemd delegate all controllers: Delegate=cpu cpuset io memory pids in "
+                     "/etc/systemd/system/user@.service.d/delegate.conf (docs/hosts.md)."
+                   : "Enable the controller for that group: echo +NAME > cgroup.subtree_control in every "
+                     "group above it (docs/hosts.md).";
     if (host->in_container)
         return "Give the container a writable cgroup of its own (Docker: --cgroupns=private with a writable "
                "/sys/fs/cgroup, e.g. --privileged; Podman: --security-opt unmask=/sys/fs/cgroup with cgroups "

@@ -196,6 +196,21 @@ static void test_not_marked(void **state)
     expect_nothing(&host, "systemd manages /session");
 }
 
+/* In the leaf of a group that was ours before: no second scope, no mark needed. */
+static void test_leaf_is_ours(void **state)
+{
+    (void)state;
+    struct sc_host host = {.systemd = true, .uid = 1879048001};
+    struct sc_host_options options = {.want_scope = true};
+    put_group("v2", ALL, ALL, "1\n");
+    put_group("v2/x.scope", ALL, ALL, "");
+    put_group("v2/x.scope/supervisor", ALL, "", "1\n");
+    struct sc_cgroup_view view = v2_view("/x.scope/supervisor");
+    assert_int_equal(sc_cgroup_choose(&host, &view, &options, NULL), 0);
+    expect_dir(&host, SC_CTL_MEMORY, SC_CGROUP_V2, "v2/x.scope");
+    assert_false(host.in_scope);
+}
+
 static void add_v1(struct sc_cgroup_view *view, const char *name, unsigned controllers, const char *own)
 {
     struct sc_cgroup_mount *mount = &view->mounts[view->n_mounts++];
@@ -348,11 +363,11 @@ static int remove_base(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_delegated),    TEST(test_in_leaf),        TEST(test_not_alone),
-        TEST(test_not_seen),     TEST(test_no_controllers), TEST(test_root_of_hierarchy),
-        TEST(test_not_marked),   TEST(test_hybrid),         TEST(test_named_v1),
-        TEST(test_named_v2),     TEST(test_named_wrongly),  TEST(test_named_in_vain),
-        TEST(test_memory_limit),
+        TEST(test_delegated),     TEST(test_in_leaf),        TEST(test_not_alone),
+        TEST(test_not_seen),      TEST(test_no_controllers), TEST(test_root_of_hierarchy),
+        TEST(test_not_marked),    TEST(test_leaf_is_ours),   TEST(test_hybrid),
+        TEST(test_named_v1),      TEST(test_named_v2),       TEST(test_named_wrongly),
+        TEST(test_named_in_vain), TEST(test_memory_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,6 +177,19 @@ static void test_cgroups(void **state)
     expect_no_groups(&host, "--cgroupns=private");
 }
 
+/* The rest is there: then it is a matter of passing one more on. */
+static void test_one_controller_lacks(void **state)
+{
+    (void)state;
+    struct sc_host host = made_up_laptop();
+    host.controllers[SC_CTL_IO].version = SC_CGROUP_NONE;
+    snprintf(host.controllers[SC_CTL_IO].why, sizeof host.controllers[0].why, "not passed on");
+    assert_int_equal(find(&host, "cgroup-io")->level, SC_FINDING_DEGRADED);
+    assert_non_null(strstr(find(&host, "cgroup-io")->fix, "Delegate=cpu cpuset io memory pids"));
+    host.systemd = false;
+    assert_non_null(strstr(find(&host, "cgroup-io")->fix, "cgroup.subtree_control"));
+}
+
 static void test_layouts(void **state)
 {
     (void)state;
@@ -308,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_kernel),
         cmocka_unit_test(test_kernel_features),
         cmocka_unit_test(test_cgroups),
+        cmocka_unit_test(test_one_controller_lacks),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_container_and_disk),
