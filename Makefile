@@ -61,7 +61,15 @@ bench: setup-bench
 
 install: build
 	meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
-	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	DESTDIR=$(abspath $(DESTDIR)) meson install -C $(BUILD)
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	@# AppArmor looks for profiles in one place, whatever the prefix. An ordinary user's install leaves it to root.
+	@if [ -n "$(DESTDIR)" ] || [ -w /etc/apparmor.d ]; then \
+		install -D -m 644 policy/apparmor/snapcell-cell $(abspath $(DESTDIR))/etc/apparmor.d/snapcell-cell && \
+		echo "Installed the AppArmor profile; load it: apparmor_parser -r /etc/apparmor.d/snapcell-cell"; \
+	else \
+		echo "The AppArmor profile lies in $(PREFIX)/share/snapcell/apparmor.d; root may copy it to /etc/apparmor.d"; \
+	fi
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
