@@ -20,38 +20,54 @@ static void parts_fini(struct parts *parts)
         free(parts->v[i]);
 }
 
-static int parts_split(const char *option, const char *value, size_t max, struct parts *ret_parts,
-                       struct sc_err *err)
+static char *part_steal(struct parts *parts, size_t i)
 {
-    struct parts parts = {.n = 1};
-    char *to = NULL;
-    int r = sc_spec_text_ok(option, value, 3 * SC_SPEC_PATH_MAX, err);
-    if (r < 0)
-        return r;
-    to = parts.v[0] = strdup(value);
-    for (const char *at = value; *at && to; at++) {
-        if (*at == ':') {
-            *to = '\0';
-            if (parts.n == max) {
-                parts_fini(&parts);
-                return sc_spec_bad(err, option, value,
-                                   "more than %zu parts: write a colon that belongs to a path as \"\\:\"",
-                                   max);
-            }
-            to = parts.v[parts.n++] = strdup(at + 1);
-            continue;
-        }
+    char *part = parts->v[i];
+    parts->v[i] = NULL;
+    return part;
+}
+
+/* Length up to the next colon that no backslash stands before. */
+static size_t part_len(const char *text)
+{
+    size_t len = 0;
+    while (text[len] && text[len] != ':')
+        len += text[len] == '\\' && text[len + 1] ? 2 : 1;
+    return len;
+}
+
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
         if (*at == '\\' && (at[1] == ':' || at[1] == '\\'))
             at++;
         *to++ = *at;
     }
-    if (!to) {
-        parts_fini(&parts);
-        return sc_spec_no_memory(err);
-    }
     *to = '\0';
-    *ret_parts = parts;
-    return 0;
+}
+
+/* `parts` is empty before, and to be given to parts_fini whatever comes of it. */
+static int parts_split(const char *option, const char *value, size_t max, struct parts *parts,
+                       struct sc_err *err)
+{
+    int r = sc_spec_text_ok(option, value, 3 * SC_SPEC_PATH_MAX, err);
+    if (r < 0)
+        return r;
+    for (const char *at = value;; at++) {
+        size_t len = part_len(at);
+        if (parts->n == max)
+            return sc_spec_bad(err, option, value,
+                               "more than %zu parts: write a colon that belongs to a path as \"\\:\"", max);
+        char *part = strndup(at, len);
+        if (!part)
+            return sc_spec_no_memory(err);
+        unescape(part);
+        parts->v[parts->n++] = part;
+        at += len;
+        if (!*at)
+            return 0;
+    }
 }
 
 static void strip_slashes(char *path)
@@ -90,11 +106,10 @@ static int base_name(const char *option, const char *host, char **ret_name, stru
 
 static int add_file(struct sc_spec *spec, const char *value, struct sc_err *err)
 {
-    struct parts parts;
+    struct parts parts = {0};
     int r = parts_split("file", value, 2, &parts, err);
-    if (r < 0)
-        return r;
-    r = sc_spec_host_path_ok("file", parts.v[0], err);
+    if (r == 0)
+        r = sc_spec_host_path_ok("file", parts.v[0], err);
     if (r == 0 && parts.n == 1)
         r = base_name("file", parts.v[0], &parts.v[1], err);
     if (r == 0)
@@ -103,9 +118,8 @@ static int add_file(struct sc_spec *spec, const char *value, struct sc_err *err)
     if (r == 0)
         r = sc_spec_new_file(spec, "file", &file, err);
     if (r == 0) {
-        file->host = parts.v[0];
-        file->path = parts.v[1];
-        return 0;
+        file->host = part_steal(&parts, 0);
+        file->path = part_steal(&parts, 1);
     }
     parts_fini(&parts);
     return r;
@@ -136,12 +150,11 @@ static int dir_parts(struct parts *parts, bool *ret_mount, struct sc_err *err)
 
 static int add_dir(struct sc_spec *spec, const char *value, struct sc_err *err)
 {
-    struct parts parts;
+    struct parts parts = {0};
     bool mount = false;
     int r = parts_split("dir", value, 3, &parts, err);
-    if (r < 0)
-        return r;
-    r = dir_parts(&parts, &mount, err);
+    if (r == 0)
+        r = dir_parts(&parts, &mount, err);
     if (r == 0)
         strip_slashes(parts.v[1]);
     if (r == 0)
@@ -151,9 +164,9 @@ static int add_dir(struct sc_spec *spec, const char *value, struct sc_err *err)
     if (r == 0)
         r = sc_spec_new_dir(spec, "dir", &dir, err);
     if (r == 0) {
-        *dir = (struct sc_spec_dir){.host = parts.v[0], .path = parts.v[1], .read_only_mount = mount};
-        free(parts.v[2]);
-        return 0;
+        dir->host = part_steal(&parts, 0);
+        dir->path = part_steal(&parts, 1);
+        dir->read_only_mount = mount;
     }
     parts_fini(&parts);
     return r;
@@ -161,13 +174,12 @@ static int add_dir(struct sc_spec *spec, const char *value, struct sc_err *err)
 
 static int add_out(struct sc_spec *spec, const char *value, struct sc_err *err)
 {
-    struct parts parts;
+    struct parts parts = {0};
     int r = parts_split("out", value, 2, &parts, err);
-    if (r < 0)
-        return r;
-    if (parts.n == 1 && !(parts.v[1] = strdup(".")))
+    if (r == 0 && parts.n == 1 && !(parts.v[1] = strdup(".")))
         r = sc_spec_no_memory(err);
-    strip_slashes(parts.v[0]);
+    if (r == 0)
+        strip_slashes(parts.v[0]);
     if (r == 0)
         r = sc_spec_inner_path_ok("out", parts.v[0], err);
     if (r == 0)
@@ -176,8 +188,8 @@ static int add_out(struct sc_spec *spec, const char *value, struct sc_err *err)
     if (r == 0)
         r = sc_spec_new_out(spec, "out", &out, err);
     if (r == 0) {
-        *out = (struct sc_spec_out){.glob = parts.v[0], .dir = parts.v[1]};
-        return 0;
+        out->glob = part_steal(&parts, 0);
+        out->dir = part_steal(&parts, 1);
     }
     parts_fini(&parts);
     return r;

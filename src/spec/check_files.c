@@ -97,7 +97,7 @@ static int check_collisions(const struct sc_spec *spec, struct sc_err *err)
     int r = 0;
     for (size_t i = 1; i < n && r == 0; i++) {
         size_t len = strlen(paths[i - 1]);
-        if (strncmp(paths[i - 1], paths[i], len))
+        if (strncmp(paths[i - 1], paths[i], len) != 0)
             continue;
         if (!paths[i][len])
             r = sc_spec_bad(err, "file", paths[i],

@@ -75,14 +75,22 @@ static void list_sizes(const struct sizes *s, char *ret_text, size_t size)
     }
 }
 
+/* Derived sizes alone always fit, so that one was given. */
+static int largest_given(const struct sizes *s)
+{
+    int largest = TMP;
+    for (int i = 0; i < SIZES; i++)
+        if (s->in_memory[i] && s->given[i] != SC_DERIVED &&
+            (s->given[largest] == SC_DERIVED || s->given[i] > s->given[largest]))
+            largest = i;
+    return largest;
+}
+
 /* Names the largest of the given sizes: it is the one to mend. */
 static int refuse(const struct sizes *s, uint64_t budget, struct sc_err *err)
 {
     char list[128], value[32], sum_text[32], memory[32], allowed[32], fits[64] = "";
-    int worst = -1;
-    for (int i = 0; i < SIZES; i++)
-        if (s->in_memory[i] && s->given[i] != SC_DERIVED && (worst < 0 || s->given[i] > s->given[worst]))
-            worst = i;
+    int worst = largest_given(s);
     uint64_t sum = least_sum(s), others = sum - s->given[worst];
     const char *name = SIZE_NAMES[worst];
     list_sizes(s, list, sizeof list);

@@ -46,16 +46,18 @@ static int wrong_type(const char *path, const json_t *value, const char *wanted,
     return sc_err_usage(err, path, "%s: is %s, must be %s", path, type_name(value), wanted);
 }
 
-/* A string without NUL bytes; borrowed from `value`. */
-static int text_of(const json_t *value, const char *path, const char **ret_text, struct sc_err *err)
+/* A string without NUL bytes, borrowed from `value`; NULL with err set. */
+static const char *text_of(const json_t *value, const char *path, struct sc_err *err)
 {
-    if (!json_is_string(value))
-        return wrong_type(path, value, "a string", err);
+    if (!json_is_string(value)) {
+        wrong_type(path, value, "a string", err);
+        return NULL;
+    }
     const char *text = json_string_value(value);
-    if (strlen(text) != json_string_length(value))
-        return sc_err_usage(err, path, "%s: holds a NUL byte: none is allowed here", path);
-    *ret_text = text;
-    return 0;
+    if (strlen(text) == json_string_length(value))
+        return text;
+    sc_err_usage(err, path, "%s: holds a NUL byte: none is allowed here", path);
+    return NULL;
 }
 
 static void join_path(char ret_path[SC_ERR_FIELD_MAX], const char *path, const char *name)
@@ -93,7 +95,7 @@ static int read_object(void *into, const json_t *object, const char *path, const
         char here[SC_ERR_FIELD_MAX];
         join_path(here, path, name);
         const struct field *field = fields;
-        while (field->name && strcmp(field->name, name))
+        while (field->name && strcmp(field->name, name) != 0)
             field++;
         if (!field->name) {
             const char *names[FIELDS_MAX + 1] = {NULL};
@@ -127,17 +129,15 @@ static int read_list(void *into, const json_t *list, const char *path,
 
 static int read_language(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    return r < 0 ? r : sc_spec_lang(path, text, &((struct sc_spec *)into)->lang, err);
+    const char *text = text_of(value, path, err);
+    return text ? sc_spec_lang(path, text, &((struct sc_spec *)into)->lang, err) : -EINVAL;
 }
 
 static int read_word(const json_t *value, const char *path, const struct sc_spec_word *words, int *ret_word,
                      struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    return r < 0 ? r : sc_spec_word(words, path, text, ret_word, err);
+    const char *text = text_of(value, path, err);
+    return text ? sc_spec_word(words, path, text, ret_word, err) : -EINVAL;
 }
 
 static int read_profile(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -167,10 +167,10 @@ static int read_backing(void *into, const json_t *value, const char *path, struc
 static int read_text(char **at, const json_t *value, const char *path,
                      int (*check)(const char *, const char *, struct sc_err *), struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    if (r == 0)
-        r = check(path, text, err);
+    const char *text = text_of(value, path, err);
+    if (!text)
+        return -EINVAL;
+    int r = check(path, text, err);
     return r < 0 ? r : sc_spec_put_text(at, text, err);
 }
 
@@ -202,9 +202,8 @@ static int read_pty(void *into, const json_t *value, const char *path, struct sc
 
 static int read_code(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    return r < 0 ? r : sc_spec_set_code(into, text, json_string_length(value), err);
+    const char *text = text_of(value, path, err);
+    return text ? sc_spec_set_code(into, text, json_string_length(value), err) : -EINVAL;
 }
 
 /* ---- lists of text ---- */
@@ -212,10 +211,10 @@ static int read_code(void *into, const json_t *value, const char *path, struct s
 static int read_arg(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     struct sc_spec *spec = into;
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    if (r == 0)
-        r = sc_spec_text_ok(path, text, SC_SPEC_ARG_BYTES_MAX - 1, err);
+    const char *text = text_of(value, path, err);
+    if (!text)
+        return -EINVAL;
+    int r = sc_spec_text_ok(path, text, SC_SPEC_ARG_BYTES_MAX - 1, err);
     if (r < 0)
         return r;
     if (spec->args.n >= SC_SPEC_ARGS_MAX)
@@ -253,11 +252,9 @@ static int read_env(void *into, const json_t *value, const char *path, struct sc
     json_object_foreach((json_t *)value, name, entry)
     {
         char here[SC_ERR_FIELD_MAX];
-        const char *text = NULL;
         join_path(here, path, name);
-        int r = text_of(entry, here, &text, err);
-        if (r == 0)
-            r = sc_spec_add_env(into, here, name, text, err);
+        const char *text = text_of(entry, here, err);
+        int r = text ? sc_spec_add_env(into, here, name, text, err) : -EINVAL;
         if (r < 0)
             return r;
     }
@@ -266,10 +263,9 @@ static int read_env(void *into, const json_t *value, const char *path, struct sc
 
 static int read_degrade(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    if (r < 0)
-        return r;
+    const char *text = text_of(value, path, err);
+    if (!text)
+        return -EINVAL;
     return sc_spec_degrade(path, text, strlen(text), &((struct sc_spec *)into)->allow_degraded, err);
 }
 
@@ -346,10 +342,9 @@ static int file_content_b64(void *into, const json_t *value, const char *path, s
 /* Octal text: a JSON number 755 or 493 would be read as either by somebody. */
 static int file_mode(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    const char *text = NULL;
-    int r = text_of(value, path, &text, err);
-    if (r < 0)
-        return r;
+    const char *text = text_of(value, path, err);
+    if (!text)
+        return -EINVAL;
     size_t len = strlen(text);
     uint32_t mode = 0;
     bool ok = len >= 3 && len <= 4;
@@ -505,7 +500,7 @@ static int read_limits(void *into, const json_t *value, const char *path, struct
         const char *names[FIELDS_MAX + 1] = {NULL};
         join_path(here, path, name);
         const struct sc_limit_row *row = SC_LIMIT_ROWS;
-        for (size_t i = 0; row->option && strcmp(row->json, name); row++)
+        for (size_t i = 0; row->option && strcmp(row->json, name) != 0; row++)
             if (i < FIELDS_MAX)
                 names[i++] = row->json;
         if (!row->option)
@@ -522,12 +517,13 @@ static int read_limits(void *into, const json_t *value, const char *path, struct
 
 static int network_mode(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    const char *text = NULL;
+    const char *text = text_of(value, path, err);
     (void)into;
-    int r = text_of(value, path, &text, err);
-    if (r == 0 && strcmp(text, "none"))
-        r = sc_spec_bad(err, path, text, "allowed is none: this version gives cells no network");
-    return r;
+    if (!text)
+        return -EINVAL;
+    if (!strcmp(text, "none"))
+        return 0;
+    return sc_spec_bad(err, path, text, "allowed is none: this version gives cells no network");
 }
 
 static int read_network(void *into, const json_t *value, const char *path, struct sc_err *err)

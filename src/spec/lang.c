@@ -54,7 +54,7 @@ enum sc_lang sc_lang_by_suffix(const char *path)
 static bool is_word(const char *text, size_t len, const char *word)
 {
     size_t n = strlen(word);
-    if (len < n || memcmp(text, word, n))
+    if (len < n || memcmp(text, word, n) != 0)
         return false;
     for (; n < len; n++)
         if (text[n] != '.' && (text[n] < '0' || text[n] > '9'))
@@ -99,7 +99,7 @@ static enum sc_lang by_shebang(const char *line, size_t len)
     const char *name = at;
     at += n;
     n = strip_folders(&name, n);
-    if (n != 3 || memcmp(name, "env", 3))
+    if (n != 3 || memcmp(name, "env", 3) != 0)
         return n ? by_interpreter(name, n) : SC_LANG_AUTO;
     /* "env [-S] [NAME=VALUE…] interpreter" */
     while ((n = next_word(&at, end)) > 0) {
@@ -117,7 +117,7 @@ enum sc_lang sc_lang_by_head(const char *head, size_t len)
 {
     if (len >= 4 && !memcmp(head, "\177ELF", 4))
         return SC_LANG_NATIVE;
-    if (len < 2 || memcmp(head, "#!", 2))
+    if (len < 2 || memcmp(head, "#!", 2) != 0)
         return SC_LANG_AUTO;
     const char *line_end = memchr(head, '\n', len);
     size_t line = line_end ? (size_t)(line_end - head) : len;

@@ -124,7 +124,7 @@ int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, str
     if (known)
         return r;
     for (const struct text_option *text = TEXT_OPTIONS; text->name; text++) {
-        if (strcmp(text->name, option))
+        if (strcmp(text->name, option) != 0)
             continue;
         r = text->check(option, value, err);
         return r < 0 ? r : sc_spec_put_text((char **)(void *)((char *)spec + text->offset), value, err);

@@ -43,12 +43,7 @@ const char *sc_disk_backing_name(enum sc_disk_backing backing)
     return word_name(SC_SPEC_BACKINGS, (int)backing);
 }
 
-int sc_spec_no_memory(struct sc_err *err)
-{
-    return sc_err_set(err, SC_ERR_SANDBOX, -ENOMEM, "spec: out of memory");
-}
-
-int sc_spec_bad(struct sc_err *err, const char *field, const char *value, const char *format, ...)
+void sc_spec_set_bad(struct sc_err *err, const char *field, const char *value, const char *format, ...)
 {
     char shown[200], what[512];
     va_list ap;
@@ -56,7 +51,7 @@ int sc_spec_bad(struct sc_err *err, const char *field, const char *value, const 
     vsnprintf(what, sizeof what, format, ap);
     va_end(ap);
     sc_text_show(shown, sizeof shown, value, strlen(value));
-    return sc_err_usage(err, field, "%s: %s: %s", field, *shown ? shown : "\"\"", what);
+    sc_err_usage(err, field, "%s: %s: %s", field, *shown ? shown : "\"\"", what);
 }
 
 void sc_spec_init(struct sc_spec *spec)

@@ -2,6 +2,7 @@
 #ifndef SC_SPEC_SPEC_INTERNAL_H
 #define SC_SPEC_SPEC_INTERNAL_H
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "spec/spec.h"
@@ -15,10 +16,16 @@ extern const struct sc_spec_word SC_SPEC_PROFILES[];
 extern const struct sc_spec_word SC_SPEC_OVERFLOWS[];
 extern const struct sc_spec_word SC_SPEC_BACKINGS[];
 
-int sc_spec_no_memory(struct sc_err *err);
-/* "field: value: what": a usage error whose value is shown safely. */
-int sc_spec_bad(struct sc_err *err, const char *field, const char *value, const char *format, ...)
+/* Here, so that who reads one file (a person, an analyzer) sees that it fails. */
+static inline int sc_spec_no_memory(struct sc_err *err)
+{
+    sc_err_set(err, SC_ERR_SANDBOX, -ENOMEM, "spec: out of memory");
+    return -ENOMEM;
+}
+/* "field: value: what": a usage error whose value is shown safely. A macro for the same reason. */
+void sc_spec_set_bad(struct sc_err *err, const char *field, const char *value, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+#define sc_spec_bad(...) (sc_spec_set_bad(__VA_ARGS__), -EINVAL)
 
 /* Sets *ret_value to the word's value, or names all that are allowed. */
 int sc_spec_word(const struct sc_spec_word *words, const char *field, const char *text, int *ret_value,

@@ -181,6 +181,11 @@ static void files(void **state)
     assert_string_equal(spec.files[2].host, "we:ird\\x.csv");
     assert_string_equal(spec.files[2].path, "d:st");
     assert_string_equal(spec.files[3].host, "back\\slash");
+    assert_int_equal(ADD("file", "ends\\\\:with"), 0);
+    assert_string_equal(spec.files[4].host, "ends\\");
+    assert_string_equal(spec.files[4].path, "with");
+    assert_int_equal(ADD("file", "last\\"), 0);
+    assert_string_equal(spec.files[5].host, "last\\");
     refused(ADD("file", "a:b:c"), "file", "more than 2 parts");
     refused(ADD("file", "a:/abs"), "file", "relative to the work folder");
     refused(ADD("file", "a:../b"), "file", "\"..\"");
@@ -190,7 +195,7 @@ static void files(void **state)
     refused(ADD("file", ""), "file", "empty");
     refused(ADD("file", "\xFF"), "file", "not UTF-8");
     refused(ADD("file", "/"), "file", "no name of its own");
-    assert_int_equal(spec.n_files, 4);
+    assert_int_equal(spec.n_files, 6);
 }
 
 static void too_many_files(void **state)
