@@ -15,7 +15,7 @@ void sc_run_end(struct sc_run *run, enum sc_end why)
     run->ended_ns = sc_now_ns();
 }
 
-/* A cell that was made ahead and is still alive, or one made now. */
+/* The oldest cell that was made ahead and is still alive, or one made now. */
 static int take(struct sc_run *run, struct sc_err *err)
 {
     struct sc_works *works = run->works;
@@ -24,7 +24,8 @@ static int take(struct sc_run *run, struct sc_err *err)
     if (!run->reader)
         return sc_err_sys(err, -ENOMEM, "run");
     while (works->n_cells > 0) {
-        run->cell = works->cells[--works->n_cells];
+        run->cell = works->cells[0];
+        memmove(works->cells, works->cells + 1, --works->n_cells * sizeof works->cells[0]);
         struct pollfd dead = {run->cell.pidfd, POLLIN, 0};
         if (poll(&dead, 1, 0) == 0)
             return 0;
