@@ -35,9 +35,24 @@ static bool has(const struct sc_plan *plan, enum sc_controller controller)
     return plan->host->controllers[controller].version != SC_CGROUP_NONE;
 }
 
+/* An io limit is one for each disk: without the controller, or without knowing every disk, there is none. */
+static int check_io(struct sc_plan *plan, struct sc_err *err)
+{
+    struct sc_limits *limits = &plan->limits;
+    const struct sc_host *host = plan->host;
+    const char *why = !has(plan, SC_CTL_IO) ? why_not(plan, SC_CTL_IO)
+                      : !host->n_disks      ? "no disk was found that the limit could be set on"
+                                            : "this host has more disks than can be limited";
+    if (limits->io_read == SC_UNSET && limits->io_write == SC_UNSET)
+        return 0;
+    if (has(plan, SC_CTL_IO) && host->n_disks && !host->disks_left_out)
+        return 0;
+    limits->io_read = limits->io_write = SC_UNSET;
+    return go_without(plan, SC_DEGRADE_IO, "an io bandwidth limit", why, err);
+}
+
 static int check_groups(struct sc_plan *plan, struct sc_err *err)
 {
-    const struct sc_limits *limits = &plan->limits;
     int r = 0;
     if (!has(plan, SC_CTL_MEMORY))
         r = go_without(plan, SC_DEGRADE_MEMORY, "a memory limit over the whole cell", why_not(plan, SC_CTL_MEMORY), err);
@@ -45,8 +60,8 @@ static int check_groups(struct sc_plan *plan, struct sc_err *err)
         r = go_without(plan, SC_DEGRADE_CPU, "a processor time limit over the whole cell", why_not(plan, SC_CTL_CPUACCT), err);
     if (r == 0 && !has(plan, SC_CTL_CPU))
         r = go_without(plan, SC_DEGRADE_CPUS, "a processor rate", why_not(plan, SC_CTL_CPU), err);
-    if (r == 0 && (limits->io_read != SC_UNSET || limits->io_write != SC_UNSET) && !has(plan, SC_CTL_IO))
-        r = go_without(plan, SC_DEGRADE_IO, "an io bandwidth limit", why_not(plan, SC_CTL_IO), err);
+    if (r == 0)
+        r = check_io(plan, err);
     /* Without a pids group RLIMIT_NPROC holds the same: it counts inside the cell's own user namespace (Linux 5.14). */
     return r;
 }

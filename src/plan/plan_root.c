@@ -132,7 +132,8 @@ static int add_entries(struct sc_plan *plan, const char *root, const char *folde
     snprintf(path, sizeof path, "%s%s", root, folder);
     int n = scandir(path, &names, NULL, alphasort);
     if (n < 0)
-        return *folder ? 0 : sc_err_usage(err, "root", "--root %s: cannot be read: %s", root, strerror(errno));
+        return errno == ENOMEM ? -ENOMEM
+                               : sc_err_usage(err, "root", "--root %s: cannot be read: %s", path, strerror(errno));
     int r = 0;
     for (int i = 0; i < n; i++) {
         const char *name = names[i]->d_name;
@@ -218,12 +219,20 @@ static int add_same(struct sc_plan *plan, const char *path)
     return sc_plan_add_bind(plan, path, path);
 }
 
+static bool holds_home(const char *folder)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    return named && realpath(named, home) && below(home, folder);
+}
+
 /* The folder above the `bin` that `program` lies in, after all links: where an interpreter keeps its library. */
 static int add_prefix(struct sc_plan *plan, const char *option, const char *program, struct sc_err *err)
 {
     char real[PATH_MAX];
     if (!realpath(program, real))
-        return sc_err_usage(err, option, "--%s %s: cannot be resolved: %s", option, program, strerror(errno));
+        return errno == ENOMEM ? -ENOMEM
+                               : sc_err_usage(err, option, "--%s %s: cannot be resolved: %s", option, program, strerror(errno));
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(real, '/');
         if (!slash || slash == real)
@@ -231,6 +240,9 @@ static int add_prefix(struct sc_plan *plan, const char *option, const char *prog
                                 option, program);
         *slash = '\0';
     }
+    if (holds_home(real))
+        return sc_err_usage(err, option, "--%s %s: its prefix %s holds your home folder, which the cell would see whole: "
+                            "must lie in a folder of its own, as PREFIX/bin/NAME", option, program, real);
     return add_same(plan, real);
 }
 
