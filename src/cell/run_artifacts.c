@@ -71,7 +71,9 @@ static int open_list(int dir, DIR **ret_stream)
     return 0;
 }
 
-/* Opens DIR/path for writing on the host, making folders on the way; never through a link of anybody's making. */
+/* Opens DIR/path for writing on the host, making folders on the way; never through a link of anybody's making. The program
+ * chose the name: in a folder that was given for its artifacts they replace what is there, in the caller's current one they
+ * never do. */
 static int open_target(const char *dir, const char *path, char *ret_saved, size_t size)
 {
     char part[PATH_MAX];
@@ -96,7 +98,8 @@ static int open_target(const char *dir, const char *path, char *ret_saved, size_
         close(at);
         at = next;
     }
-    int fd = openat(at, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    int over = strcmp(dir, ".") ? O_TRUNC : O_EXCL;
+    int fd = openat(at, name, O_WRONLY | O_CREAT | over | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     int r = fd < 0 ? -errno : fd;
     close(at);
     return r;
@@ -135,6 +138,8 @@ static int save(struct collector *c, int fd, const char *path, uint64_t size)
         return r < 0 ? sc_err_sys(c->err, r, "handing over artifact %s", path) : sc_result_add_artifact(c->run->result, path, NULL, size);
     }
     int to = open_target(c->out->dir, path, saved, sizeof saved);
+    if (to == -EEXIST)
+        return skip(c, path, "the current folder has a file of that name; --out GLOB:DIR names a folder of its own");
     if (to == -ENAMETOOLONG || to == -ELOOP || to == -EISDIR || to == -ENOTDIR)
         return skip(c, path, "its name cannot be used below the output folder");
     if (to < 0)

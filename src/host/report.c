@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define REPORT_MAX (1 << 20)
@@ -164,7 +165,7 @@ static int fill(json_t *report, const struct sc_host *host)
 char *sc_host_report_json(const struct sc_host *host)
 {
     json_t *report = json_object();
-    char *text = report && fill(report, host) == 0 ? json_dumps(report, JSON_INDENT(2)) : NULL;
+    char *text = report && fill(report, host) == 0 ? sc_json_dump(report, JSON_INDENT(2)) : NULL;
     json_decref(report);
     return text;
 }

@@ -359,3 +359,19 @@ def test_doctor_json(usage):
     value = json.loads(done.stdout)
     assert isinstance(value, dict)
     assert done.returncode == plain.returncode
+
+
+def test_artifacts_replace_nothing_in_the_current_folder(cli, tmp_path):
+    (tmp_path / "kept.txt").write_text("the caller's own\n")
+    done = cli.bash("echo program > kept.txt", "--json", "--out", "kept.txt")
+    result = json.loads(done.stdout)
+    assert (tmp_path / "kept.txt").read_text() == "the caller's own\n"
+    assert result["artifacts"] == []
+    assert "file of that name" in result["skipped"][0]["why"]
+
+
+def test_artifacts_replace_in_a_folder_that_was_named(cli, tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "a.txt").write_text("old\n")
+    cli.bash("echo new > a.txt", "--out", "a.txt:saved")
+    assert (tmp_path / "saved" / "a.txt").read_text() == "new\n"
