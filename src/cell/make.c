@@ -150,13 +150,19 @@ static int open_control(struct sc_cell *cell, struct start *start)
     return setsockopt(cell->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ? -errno : 0;
 }
 
-int sc_cell_make(const struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
+int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
 {
     struct sc_cell cell = SC_CELL_NONE;
     struct start start = {-1, -1, -1, -1, -1};
     int r = sc_space_open(works->plan, &works->tmpl, &cell.space, err);
     if (r < 0)
         return r;
+    /* Only now: the tree and the cell's own namespaces are made at the same time. */
+    r = sc_template_finish(&works->tmpl, err);
+    if (r < 0) {
+        sc_space_close(&cell.space);
+        return r;
+    }
     r = open_streams(works, &cell, &start);
     if (r == 0)
         r = open_control(&cell, &start);

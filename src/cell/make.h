@@ -18,7 +18,7 @@ struct sc_cell {
     ((struct sc_cell){.space = SC_SPACE_NONE, .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1})
 
 /* Starts process 1, which seals the cell while the caller goes on; what it says waits in the stream. */
-int sc_cell_make(const struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
+int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
 /* Ends a cell that never ran, or whose processes are dead already: kills, reaps, closes. The groups' removal is
  * the space's, which stays open. */
 void sc_cell_end(struct sc_cell *cell);

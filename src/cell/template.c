@@ -237,8 +237,7 @@ static int build_vacant(int proc)
 static void make_template(int socket, void *data)
 {
     const struct sc_plan *plan = data;
-    int fds[4];
-    size_t n = 0;
+    int fds[2];
     if (unshare(plan->rootless ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0)
         sc_maker_fail(socket, "template", plan->rootless ? "user namespace" : "mount namespace", -errno);
     if (plan->rootless) {
@@ -247,10 +246,11 @@ static void make_template(int socket, void *data)
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         sc_maker_send(socket, NULL, 0); /* the caller writes our id map now */
         sc_maker_wait(socket);
-        fds[n++] = own_namespace("user");
-        fds[n++] = own_namespace("mnt"); /* still the host's tree: see struct sc_template */
+        fds[0] = own_namespace("user");
+        fds[1] = own_namespace("mnt"); /* still the host's tree: see struct sc_template */
         if (fds[0] < 0 || fds[1] < 0)
             sc_maker_fail(socket, "template", "namespace descriptors", -EBADF);
+        sc_maker_send(socket, fds, 2);
         if (unshare(CLONE_NEWNS) < 0)
             sc_maker_fail(socket, "template", "mount namespace", -errno);
     }
@@ -259,11 +259,11 @@ static void make_template(int socket, void *data)
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC); /* reaches ours after the tree is gone */
     umask(0);
     build(socket, plan);
-    fds[n] = open_at_proc(proc, "thread-self/ns/mnt");
-    fds[n + 1] = build_vacant(proc);
-    if (fds[n] < 0 || fds[n + 1] < 0)
-        sc_maker_fail(socket, "template", "vacant namespace", fds[n] < 0 ? fds[n] : fds[n + 1]);
-    sc_maker_send(socket, fds, n + 2);
+    fds[0] = open_at_proc(proc, "thread-self/ns/mnt");
+    fds[1] = build_vacant(proc);
+    if (fds[0] < 0 || fds[1] < 0)
+        sc_maker_fail(socket, "template", "vacant namespace", fds[0] < 0 ? fds[0] : fds[1]);
+    sc_maker_send(socket, fds, 2);
 }
 
 /* ---- in the supervisor ---- */
@@ -311,29 +311,49 @@ static int map_ids(const struct sc_plan *plan, pid_t pid, struct sc_err *err)
     return r < 0 ? sc_err_sys(err, r, "id map of the user namespace") : 0;
 }
 
-int sc_template_open(const struct sc_plan *plan, struct sc_template *ret_template, struct sc_err *err)
+int sc_template_start(const struct sc_plan *plan, struct sc_template *ret_template, struct sc_err *err)
 {
-    struct sc_maker maker = {0};
-    int fds[4] = {-1, -1, -1, -1};
-    int r = sc_maker_start(&maker, make_template, (void *)plan, err);
+    struct sc_template tmpl = SC_TEMPLATE_NONE;
+    int fds[2];
+    int r = sc_maker_start(&tmpl.maker, make_template, (void *)plan, err);
     if (r == 0 && plan->rootless) {
-        r = sc_maker_take(&maker, NULL, 0, err);
+        r = sc_maker_take(&tmpl.maker, NULL, 0, err);
         if (r == 0)
-            r = map_ids(plan, maker.pid, err);
+            r = map_ids(plan, tmpl.maker.pid, err);
         if (r == 0)
-            r = sc_maker_go(&maker);
+            r = sc_maker_go(&tmpl.maker);
+        if (r == 0)
+            r = sc_maker_take(&tmpl.maker, fds, 2, err);
+        if (r == 0) {
+            tmpl.user_ns = fds[0];
+            tmpl.birth_ns = fds[1];
+        }
     }
-    if (r == 0)
-        r = sc_maker_take(&maker, plan->rootless ? fds : fds + 2, plan->rootless ? 4 : 2, err);
-    sc_maker_end(&maker);
+    if (r < 0) {
+        sc_template_close(&tmpl);
+        return r;
+    }
+    *ret_template = tmpl;
+    return 0;
+}
+
+int sc_template_finish(struct sc_template *tmpl, struct sc_err *err)
+{
+    int fds[2];
+    if (tmpl->mount_ns >= 0)
+        return 0;
+    int r = sc_maker_take(&tmpl->maker, fds, 2, err);
     if (r < 0)
         return r;
-    *ret_template = (struct sc_template){fds[0], fds[1], fds[2], fds[3]};
+    sc_maker_end(&tmpl->maker);
+    tmpl->mount_ns = fds[0];
+    tmpl->vacant_ns = fds[1];
     return 0;
 }
 
 void sc_template_close(struct sc_template *tmpl)
 {
+    sc_maker_end(&tmpl->maker);
     sc_close(&tmpl->user_ns);
     sc_close(&tmpl->birth_ns);
     sc_close(&tmpl->mount_ns);

@@ -17,7 +17,7 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     struct sc_works *works = calloc(1, sizeof *works);
     if (!works)
         return sc_err_sys(err, -ENOMEM, "works");
-    *works = (struct sc_works){.plan = plan, .tmpl = {-1, -1, -1, -1}, .agent = -1, .image = -1, .null = -1, .self = -1};
+    *works = (struct sc_works){.plan = plan, .tmpl = SC_TEMPLATE_NONE, .agent = -1, .image = -1, .null = -1, .self = -1};
     sc_group_sweep(plan->host);
     works->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     works->agent = sc_memfd_sealed("snapcell-agent", sc_agent_image, sc_agent_image_len);
@@ -32,7 +32,7 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
         r = works->image < 0 ? works->image : 0;
     }
     if (r == 0)
-        r = sc_template_open(plan, &works->tmpl, err);
+        r = sc_template_start(plan, &works->tmpl, err);
     if (r < 0) {
         sc_works_free(works);
         return r;
