@@ -17,7 +17,7 @@ static int fill_standard_descriptors(void)
 {
     int fd;
     do
-        fd = open("/dev/null", O_RDWR);
+        fd = open("/dev/null", O_RDWR); /* NOLINT(android-cloexec-open): it may become one of the three */
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd < 0)
         return -errno;

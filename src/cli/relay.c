@@ -35,6 +35,7 @@
 #include "base/fd.h"
 
 #define LINGER_NS (2 * SC_NS_PER_S)
+#define QUIET_MS 100
 #define END_OF_INPUT '\x04' /* VEOF of a fresh terminal */
 
 /* One direction. PIPE_BUF bytes go into a pipe that poll calls writable without blocking. */
@@ -185,11 +186,15 @@ static void list_places(const struct relay *relay, struct pollfd places[PLACES])
     places[OUT_TO] = (struct pollfd){.fd = out_full ? relay->out.to : -1, .events = POLLOUT};
 }
 
+/* How long poll may wait. Once told to stop: for a reader that stalls to the end of the patience, for the cell's
+ * terminal only a moment, for it has no more to say. */
 static int time_left_ms(const struct relay *relay)
 {
     uint64_t now = sc_now_ns();
     if (!relay->linger_until)
         return -1;
+    if (!relay->out.len)
+        return QUIET_MS;
     return now >= relay->linger_until ? 0 : (int)((relay->linger_until - now) / SC_NS_PER_MS) + 1;
 }
 
@@ -215,6 +220,8 @@ static void serve(struct relay *relay)
             return;
         if (n < 0)
             continue;
+        if (n == 0 && relay->linger_until)
+            return;
         if (relay->linger_until && (relay->master < 0 || sc_now_ns() >= relay->linger_until))
             return;
         if (places[SIGNALS].revents && !take_signal(relay))
