@@ -38,7 +38,7 @@ const struct sc_cli_option SC_CLI_OPTIONS[] = {
     {"dir", 0, "SRC[:DST[:ro]]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
      "Copy a folder into the work folder, or with :ro mount it read-only at DST. May be given more than once."},
     {"out", 0, "GLOB[:DIR]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
-     "Save files of the work folder that match to DIR (default: the current folder) after the run. May be given more than once."},
+     "Save files of the work folder that match to DIR after the run. Default: the current folder, where nothing is ever replaced. May be given more than once."},
     {"stdin", 0, "FILE", FILES, RUNS_FILES, SC_OPTION_TEXT, SC_TEXT_STDIN,
      "The program's stdin; - is the caller's. Default: the caller's, unless that is a terminal or holds the program."},
     {"disk-backing", 0, "KIND", FILES, MAKES_CELLS, SC_OPTION_SET, 0,
