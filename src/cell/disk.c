@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/num.h"
 #include "base/sys.h"
 #include "cell/tool.h"
 
@@ -40,7 +41,9 @@ static int make_file_system(int fd, const struct sc_plan *plan, uint32_t uid, st
     if (copy < 0)
         return sc_err_sys(err, -errno, "disk image");
     snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
-    snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)plan->limits.disk_inodes);
+    /* Each takes 256 bytes of the image: more than an eighth of it for them, and a small one could hold nothing else. */
+    snprintf(inodes, sizeof inodes, "%llu",
+             (unsigned long long)sc_min_u64(plan->limits.disk_inodes, plan->limits.disk / 2048));
     snprintf(features, sizeof features, "root_owner=%u:%u,lazy_itable_init=1,nodiscard", uid, uid);
     char *const argv[] = {(char *)"mkfs.ext4", (char *)"-q", (char *)"-F", (char *)"-O", (char *)"^has_journal", (char *)"-m",
                           (char *)"0",         (char *)"-N", inodes,       (char *)"-E", features,               path,

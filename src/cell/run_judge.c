@@ -1,6 +1,7 @@
 /* The verdict, from evidence: what the supervisor itself did, what the kernel counted, what wait said. Never from exit code
  * 137 or from anything the program wrote. */
 #include <errno.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +16,19 @@ static uint64_t ns_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
-/* Full, or so nearly that the next page does not fit. */
+/* tmpfs counts to the last page; ext4 says "no space" while a few blocks are left that it keeps for its own tables. */
+static bool is_full(const struct statfs *st)
+{
+    uint64_t kept = st->f_type == EXT4_SUPER_MAGIC ? sc_min_u64(64, st->f_blocks / 16) + st->f_blocks / 1024 : 0;
+    return st->f_blocks > 0 && st->f_bavail <= kept;
+}
+
 static void look_at_disk(struct sc_run *run, enum sc_ready_fd which, uint32_t bytes_hit, uint32_t inodes_hit)
 {
     struct statfs st;
     if (run->ready[which] < 0 || fstatfs(run->ready[which], &st) < 0)
         return;
-    if (st.f_blocks > 0 && st.f_bavail == 0)
+    if (is_full(&st))
         run->result->limits_hit |= bytes_hit;
     if (st.f_files > 0 && st.f_ffree == 0)
         run->result->limits_hit |= inodes_hit;
