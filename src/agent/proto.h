@@ -55,7 +55,15 @@ struct sc_boot {
 };
 
 /* Descriptors that come with READY, in this order; `mask` in the payload tells which are there. */
-enum sc_ready_fd { SC_READY_WORK, SC_READY_TMP, SC_READY_SHM, SC_READY_NOTIFY, SC_READY_PTY, SC_READY_COUNT };
+enum sc_ready_fd {
+    SC_READY_WORK,
+    SC_READY_TMP,
+    SC_READY_SHM,
+    SC_READY_MOUNTS, /* the cell's mount namespace: whoever watches the cell die holds it, see enter_vacant.c */
+    SC_READY_NOTIFY,
+    SC_READY_PTY,
+    SC_READY_COUNT
+};
 struct sc_msg_ready {
     uint32_t mask;
 };

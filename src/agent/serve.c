@@ -58,6 +58,15 @@ static void be_sealed_again(const struct sc_agent *agent)
         sc_agent_fail(agent->control, "sealed", "after the files", -errno);
 }
 
+/* Everybody else first: what covers /proc may not outlive us by much (enter_vacant.c). */
+__attribute__((noreturn)) static void end_all(void)
+{
+    kill(-1, SIGKILL);
+    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+        ;
+    _exit(0);
+}
+
 static void start(struct server *server)
 {
     struct sc_msg_failed failed;
@@ -130,7 +139,7 @@ static void read_control(struct server *server)
     const uint8_t *payload;
     ssize_t n = sc_frame_fill(&server->reader, server->agent->control, NULL, NULL);
     if (n <= 0)
-        _exit(0); /* the supervisor is gone */
+        end_all(); /* the supervisor is gone */
     int r;
     while ((r = sc_frame_next(&server->reader, &frame, &payload)) > 0)
         handle(server, &frame, payload);
@@ -154,7 +163,7 @@ static void report_end(struct server *server, int status, const struct rusage *u
     server->program = -1;
     sc_frame_send(server->agent->control, SC_MSG_EXIT, 0, &message, sizeof message);
     /* The main program's end is the cell's: our end takes every process of the namespace along. */
-    _exit(0);
+    end_all();
 }
 
 /* Bounded, so that children that die as fast as they are buried cannot keep us from the supervisor's stream. Whether there
@@ -196,7 +205,7 @@ void sc_agent_serve(struct sc_agent *agent)
         if (poll(polls, 3, more ? 0 : -1) < 0 && errno != EINTR)
             sc_agent_fail(agent->control, "agent", "poll", -errno);
         if (polls[2].revents)
-            _exit(0); /* the supervisor is dead, even if a child of its holds the stream open */
+            end_all(); /* the supervisor is dead, even if a child of its holds the stream open */
         if (more || polls[0].revents)
             more = reap(&server);
         if (polls[1].revents)

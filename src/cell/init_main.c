@@ -136,7 +136,8 @@ static void say_ready(struct sc_enter *enter)
         struct sc_frame head;
         struct sc_msg_ready ready;
     } message = {.head = {.len = sizeof message.ready, .type = SC_MSG_READY}};
-    const int all[SC_READY_COUNT] = {enter->work_fd, enter->tmp_fd, enter->shm_fd, enter->listener, enter->pty_master};
+    const int all[SC_READY_COUNT] = {enter->work_fd, enter->tmp_fd, enter->shm_fd,
+                                     enter->mount_ns, enter->listener, enter->pty_master};
     int fds[SC_READY_COUNT];
     size_t n = 0;
     for (int i = 0; i < SC_READY_COUNT; i++)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,7 +32,8 @@ int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data),
     pid_t pid = sc_maker_fork();
     if (pid == 0) {
         close(ends[0]);
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        /* No parent's-death signal: it would come with the end of the caller's thread. When the caller is gone, the next
+         * report or wait fails, and that ends us. */
         body(ends[1], data);
         _exit(0);
     }
