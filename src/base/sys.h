@@ -10,6 +10,10 @@
 #include <unistd.h>
 
 /* ---- processes ---- */
+/* A function that runs in a child within the caller's memory and never returns there: AddressSanitizer would take the marks it
+ * leaves on the child's stack for the caller's. */
+#define SC_BORROWED_MEMORY __attribute__((no_sanitize_address))
+
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
 #endif

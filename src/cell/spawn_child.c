@@ -33,14 +33,14 @@ struct launch {
     struct stacks *stacks;
 };
 
-static int fail(struct sc_spawn_order *order, const char *step, int code)
+SC_BORROWED_MEMORY static int fail(struct sc_spawn_order *order, const char *step, int code)
 {
     order->failed = step;
     order->code = code;
     return 1;
 }
 
-static int arrange(struct sc_spawn_order *order)
+SC_BORROWED_MEMORY static int arrange(struct sc_spawn_order *order)
 {
     int parked[SC_SLOT_END];
     for (int i = 0; i < SC_SLOT_END; i++) {
@@ -62,7 +62,7 @@ static int arrange(struct sc_spawn_order *order)
     return sc_sys_close_range(SC_SLOT_END, ~0u, 0);
 }
 
-static int become_agent(void *data)
+SC_BORROWED_MEMORY static int become_agent(void *data)
 {
     struct launch *launch = data;
     struct sc_spawn_order *order = launch->order;
@@ -76,7 +76,7 @@ static int become_agent(void *data)
     return fail(order, "agent", -errno);
 }
 
-static pid_t clone_agent(struct launch *launch, uint64_t more_flags)
+SC_BORROWED_MEMORY static pid_t clone_agent(struct launch *launch, uint64_t more_flags)
 {
     struct sc_spawn_order *order = launch->order;
     struct sc_clone_args args = {
@@ -94,7 +94,7 @@ static pid_t clone_agent(struct launch *launch, uint64_t more_flags)
     return (pid_t)pid;
 }
 
-static int join_and_clone(void *data)
+SC_BORROWED_MEMORY static int join_and_clone(void *data)
 {
     struct launch *launch = data;
     struct sc_spawn_order *order = launch->order;

@@ -20,7 +20,7 @@ struct tool {
 };
 
 /* In the caller's memory until exec: system calls only. */
-static int become_tool(void *data)
+SC_BORROWED_MEMORY static int become_tool(void *data)
 {
     static char *const env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
     struct tool *tool = data;
