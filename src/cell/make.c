@@ -189,7 +189,11 @@ void sc_cell_end(struct sc_cell *cell)
     /* Without our end of its stream the agent ends, and the kernel ends the namespace with it. */
     sc_close(&cell->control);
     if (cell->pid > 0) {
-        kill(cell->pid, SIGKILL);
+        /* By descriptor: where the caller ignores SIGCHLD or waits for any child, the number may be another's by now. */
+        if (cell->pidfd >= 0)
+            sc_sys_pidfd_kill(cell->pidfd, SIGKILL);
+        else
+            kill(cell->pid, SIGKILL);
         while (waitpid(cell->pid, NULL, __WALL) < 0 && errno == EINTR)
             ;
     }

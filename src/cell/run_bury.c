@@ -52,7 +52,8 @@ int sc_run_bury(struct sc_run *run, struct sc_err *err)
     }
     pid_t pid = run->cell.pid;
     run->cell.pid = 0;
-    while (wait4(pid, NULL, __WALL, &run->agent_usage) < 0)
+    /* ECHILD: the caller ignores SIGCHLD, or waited for any child. It is dead all the same; only its usage is lost. */
+    while (wait4(pid, NULL, __WALL, &run->agent_usage) < 0 && errno != ECHILD)
         if (errno != EINTR)
             return sc_err_sys(err, -errno, "wait");
     sc_run_drain(run);

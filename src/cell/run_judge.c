@@ -47,8 +47,8 @@ static void count_usage(struct sc_run *run)
     usage->stderr_bytes = run->result->err.total;
     /* Resident peaks reach us through wait: the agent's own children, and what it reaped. */
     usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->agent_usage.ru_maxrss * 1024);
-    usage->cpu_user_ns = ns_of(&run->agent_usage.ru_utime);
-    usage->cpu_system_ns = ns_of(&run->agent_usage.ru_stime);
+    usage->cpu_user_ns = sc_max_u64(run->exit.user_ns, ns_of(&run->agent_usage.ru_utime));
+    usage->cpu_system_ns = sc_max_u64(run->exit.system_ns, ns_of(&run->agent_usage.ru_stime));
     if (!run->cell.space.has_group || sc_group_usage(&run->cell.space.group, &group) < 0)
         return;
     if (!(run->plan->degraded & SC_DEGRADE_CPU)) {

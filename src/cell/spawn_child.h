@@ -17,7 +17,8 @@ struct sc_spawn_order {
 };
 
 /* Starts the agent as process 1 of fresh pid, ipc and uts namespaces. The caller sleeps until the agent's exec. Returns its
- * pid (no exit signal: wait with __WALL), or negative errno with order->failed set. */
+ * pid, or negative errno with order->failed set. Wait for it with __WALL; exec has given it the exit signal SIGCHLD, so a
+ * caller that ignores SIGCHLD or waits for any child may have taken its end: then ECHILD. */
 pid_t sc_spawn_agent(struct sc_spawn_order *order);
 
 #endif
