@@ -126,8 +126,8 @@ void make_works(struct world *world)
 {
     if (world->works)
         return;
-    if (sc_spec_check(&world->spec, the_host()->memory_bytes, &world->err) < 0 ||
-        sc_plan_make(&world->spec, the_host(), &world->plan, &world->err) < 0 ||
+    if ((!world->plan && (sc_spec_check(&world->spec, the_host()->memory_bytes, &world->err) < 0 ||
+                          sc_plan_make(&world->spec, the_host(), &world->plan, &world->err) < 0)) ||
         sc_works_new(world->plan, &world->works, &world->err) < 0)
         fail_msg("%s", world->err.message);
 }
