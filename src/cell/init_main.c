@@ -156,6 +156,7 @@ int main(void)
     static struct sc_enter enter = {.mount_ns = -1, .work_fd = -1, .tmp_fd = -1, .shm_fd = -1, .proc_fd = -1,
                                     .ruleset = -1, .listener = -1, .pty_master = -1, .pty_slave = -1};
     reset_signals();
+    umask(022); /* the caller's own is not for the folders of a cell */
     enter.image = map_image();
     read_boot(&enter.boot);
     for (size_t i = 0; i < COUNT(AGENT_STAGES); i++) {

@@ -8,7 +8,7 @@ struct sc_works;
 
 struct sc_cell {
     struct sc_space space;
-    pid_t pid; /* of process 1, our child; no exit signal: wait with __WALL. 0: none */
+    pid_t pid; /* of process 1, our child; wait with __WALL. 0: none */
     int pidfd;
     int control;      /* the agent's stream */
     int in, out, err; /* our ends of the program's streams; -1 once closed */

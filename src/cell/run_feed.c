@@ -74,13 +74,21 @@ static int send_open_file(struct feeder *feeder, int fd, const char *path, uint3
     return r;
 }
 
+/* The caller's file is at fault, unless it is us who have no descriptors left. */
+static int not_opened(struct feeder *feeder, const char *field, const char *path, int code)
+{
+    if (code == -EMFILE || code == -ENFILE || code == -ENOMEM)
+        return sc_err_sys(feeder->err, code, "opening %s", path);
+    return sc_err_usage(feeder->err, field, "%s: cannot be read: %s", path, strerror(-code));
+}
+
 static int send_host_file(struct feeder *feeder, const char *host, const char *path, uint32_t mode)
 {
     struct stat st;
     /* O_NONBLOCK: a name that has become a fifo since the check must not hold us. */
     int fd = open(host, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return sc_err_usage(feeder->err, "file", "%s: cannot be read: %s", host, strerror(errno));
+        return not_opened(feeder, "file", host, -errno);
     int r;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         r = sc_err_usage(feeder->err, "file", "%s: is not a regular file", host);
@@ -102,7 +110,7 @@ static int send_entry(struct feeder *feeder, int dir, const char *name, const ch
         sc_close(&fd);
         return r == -ELOOP ? sc_err_usage(feeder->err, "dir", "%s: is a symbolic link; a copied folder may hold only "
                                           "files and folders", path)
-                           : sc_err_usage(feeder->err, "dir", "%s: cannot be read: %s", path, strerror(-r));
+                           : not_opened(feeder, "dir", path, r);
     }
     int r;
     if (++feeder->files > TREE_FILES_MAX)
@@ -129,13 +137,16 @@ static int send_tree(struct feeder *feeder, int dir, const char *path, unsigned 
         sc_close(&copy);
         return sc_err_sys(feeder->err, -errno, "reading folder %s", path);
     }
-    for (struct dirent *entry; r == 0 && (entry = readdir(stream));) {
+    errno = 0;
+    for (struct dirent *entry; r == 0 && (entry = readdir(stream)); errno = 0) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
         int len = snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "/" : "", entry->d_name);
         r = len < (int)sizeof inner ? send_entry(feeder, dir, entry->d_name, inner, depth)
                                     : sc_err_usage(feeder->err, "dir", "%s: path is too long", path);
     }
+    if (r == 0 && errno)
+        r = sc_err_sys(feeder->err, -errno, "reading folder %s", path);
     closedir(stream);
     return r;
 }
@@ -148,7 +159,7 @@ static int send_dirs(struct feeder *feeder, const struct sc_spec *spec)
             continue;
         int fd = open(spec->dirs[i].host, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-            return sc_err_usage(feeder->err, "dir", "%s: cannot be read: %s", spec->dirs[i].host, strerror(errno));
+            return not_opened(feeder, "dir", spec->dirs[i].host, -errno);
         r = send_tree(feeder, fd, spec->dirs[i].path, 0);
         close(fd);
     }

@@ -172,10 +172,13 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     space.user_ns = fds[2];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;
-    if (r == 0)
-        space.n_tasks = r = sc_group_task_fds(&space.group, space.tasks);
+    if (r == 0) {
+        r = sc_group_task_fds(&space.group, space.tasks);
+        space.n_tasks = r < 0 ? 0 : r;
+        if (r < 0)
+            sc_err_sys(err, r, "cgroup: opening the tasks of %s", space.group.name);
+    }
     if (r < 0) {
-        space.n_tasks = space.n_tasks < 0 ? 0 : space.n_tasks;
         sc_space_close(&space);
         return r;
     }
