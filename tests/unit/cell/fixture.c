@@ -20,7 +20,7 @@
 #define STRANGER_UID 61007
 
 static struct sc_host probed;
-static bool is_probed;
+static bool is_probed, is_accepted;
 
 const struct sc_host *the_host(void)
 {
@@ -42,6 +42,9 @@ const char *to_accept(void)
 {
     static char text[128];
     const struct sc_host *host = the_host();
+    if (is_accepted) /* once in each process, before it has threads */
+        return text;
+    is_accepted = true;
     const struct {
         bool lacking;
         const char *name;
@@ -70,7 +73,7 @@ static int run_as_stranger(const char *name, const struct CMUnitTest *tests, siz
             setresuid(STRANGER_UID, STRANGER_UID, STRANGER_UID) < 0)
             _exit(98);
         prctl(PR_SET_DUMPABLE, 1); /* as any program that the user starts */
-        is_probed = false;
+        is_probed = is_accepted = false;
         exit(_cmocka_run_group_tests(name, tests, n, NULL, NULL));
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid)
@@ -108,7 +111,7 @@ static void set_options(struct sc_spec *spec, va_list options)
 
 void begin(struct world *world, const char *verb, const char *arg, ...)
 {
-    static unsigned n;
+    static _Atomic unsigned n; /* some tests have threads */
     va_list options;
     memset(world, 0, sizeof *world);
     snprintf(world->mark, sizeof world->mark, "mark-%d-%u-%llx", (int)getpid(), n++, (unsigned long long)sc_now_ns());

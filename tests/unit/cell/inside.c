@@ -139,7 +139,7 @@ static int tree(void)
     bad |= make("out/line\nbreak", "n") | make("out/b\xff\xfe", "u") | make("out/ -rf *", "s") | make("out/\033[2J", "e");
     bad |= link("out/good", "out/hard");
     int fd = open("out/sparse", O_WRONLY | O_CREAT, 0644);
-    bad |= ftruncate(fd, 3l << 30);
+    bad |= ftruncate(fd, 100l << 20);
     close(fd);
     bad |= make("out/locked", "l") | chmod("out/locked", 0);
     bad |= mkdir("out/dark", 0755) | make("out/dark/x", "x") | chmod("out/dark", 0);
