@@ -61,6 +61,8 @@ static void be_sealed_again(const struct sc_agent *agent)
 /* Everybody else first: what covers /proc may not outlive us by much (enter_vacant.c). */
 __attribute__((noreturn)) static void end_all(void)
 {
+    if (getpid() != 1) /* a test's: anywhere else that is everybody */
+        _exit(0);
     kill(-1, SIGKILL);
     while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
         ;

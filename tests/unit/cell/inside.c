@@ -55,6 +55,23 @@ static int orphans(int n)
     return say("gone\n");
 }
 
+/* Children that leave children behind and end at once. */
+static int storm(void)
+{
+    for (int i = 0; i < 400; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            for (int j = 0; j < 2; j++)
+                if (fork() == 0)
+                    _exit(0);
+            _exit(0);
+        }
+        if (pid > 0 && i % 2)
+            waitpid(pid, NULL, 0);
+    }
+    return 5;
+}
+
 static int eat(void)
 {
     size_t step = 4u << 20;
@@ -193,7 +210,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } plain[] = {{"spin", spin}, {"eat", eat}, {"count", count}, {"shut", shut}, {"terminal", terminal}, {"tree", tree},
-                 {"fill", fill}};
+                 {"fill", fill}, {"storm", storm}};
     static const struct {
         const char *name;
         int (*run)(int);
