@@ -1,5 +1,5 @@
 """Process 1 of the cell is out of the program's reach."""
-from cell import all_are, claim, landlock_abi, shares_uid, word
+from cell import all_are, bash, claim, landlock_abi, shares_uid, word
 
 LAYERS = ["ids", "no_new_privs", "filter"]
 
@@ -30,6 +30,13 @@ def test_descriptors(probes):
     if not shares_uid():
         all_are(probes.run("others", ["fd_list=1"]), "EACCES")
     all_are(probes.run("others", ["steal_fd=1"]), "EPERM")
+
+
+@claim("agent-id", "The agent's uid is neither root's nor the program's; where there is only one for both, the result says so.",
+       ["ids"])
+def test_id():
+    uids = bash("sed -n 's/^Uid:\\t//p' /proc/1/status").stdout.split()
+    assert uids == ["1000" if shares_uid() else "999"] * 4, uids
 
 
 @claim("agent-limits", "The agent's limits, processors, scheduling and priority cannot be changed; a program's own can.", LAYERS)

@@ -1,5 +1,9 @@
 """Layer 3: capabilities, ids, no_new_privs."""
-from cell import all_are, bash, claim, expect, python, shares_uid
+import os
+import subprocess
+import time
+
+from cell import SCALE, all_are, bash, claim, command, expect, python, shares_uid, wall
 
 
 @claim("capabilities-none", "Every privileged action is refused, whichever way it is asked for.", ["capabilities", "filter"])
@@ -49,52 +53,43 @@ def test_program_ids(probes):
 
 @claim("ids-host", "On the host a cell's processes are never uid 0; as root every living cell has a uid of its own.", ["ids"],
        needs=["root"])
-def test_host_ids(tmp_path):
-    import os
-    import subprocess
-
-    import cell
-    fifo_free = [cell.command("run", "--json", "--bash", *cell.wall(20), "-c", "echo ready; exec sleep 30") for _ in range(2)]
-    runs = [subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in fifo_free]
+def test_host_ids():
+    line = command("run", "--json", *wall(20), "--bash", "-c", "exec sleep 30")
+    runs = [subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for _ in range(2)]
     try:
-        found = {}
-        for run in runs:
-            found[run.pid] = sleeping_uids(run.pid, os)
-        uids = [uid for group in found.values() for uid in group]
-        assert all(len(g) == 1 for g in found.values()), found
-        assert 0 not in uids and len(set(uids)) == 2, found
+        owners = [cell_uids(run.pid) for run in runs]
+        # In each: the agent under one id, the program under another; none shared, none root's.
+        assert all(len(o) == 2 and 0 not in o for o in owners) and not set(owners[0]) & set(owners[1]), owners
     finally:
         for run in runs:
             run.terminate()
             run.wait()
 
 
-def sleeping_uids(ancestor, os, tries=200):
-    """Host uids of the `sleep` below a process, once it is there."""
-    import time
-    for _ in range(tries):
-        uids, parents, names = set(), {}, {}
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open("/proc/%s/stat" % pid, encoding="latin-1") as f:
-                    text = f.read()
-                parents[int(pid)] = int(text.rsplit(")", 1)[1].split()[1])
-                names[int(pid)] = text[text.index("(") + 1:text.rindex(")")]
-            except OSError:
-                continue
-        for pid, name in names.items():
-            up = pid
-            while up not in (0, 1, ancestor):
-                up = parents.get(up, 0)
-            if name == "sleep" and up == ancestor:
-                try:
-                    uids.add(os.stat("/proc/%d" % pid).st_uid)
-                except OSError:
-                    continue
-        if uids:
-            return uids
+def cell_uids(ancestor):
+    """Host uids of the processes below `ancestor` that are in a pid namespace of their own, once `sleep` is there."""
+    end = time.monotonic() + 15 * SCALE
+    while time.monotonic() < end:
+        table = {int(pid): status_of(pid) for pid in filter(str.isdigit, os.listdir("/proc"))}
+        below = [s for pid, s in table.items() if s and descends(pid, ancestor, table) and len(s["NSpid"].split()) > 1]
+        if any(s["Name"] == "sleep" for s in below):
+            return sorted({int(s["Uid"].split()[0]) for s in below})
         time.sleep(0.05)
-    return set()
+    return []
+
+
+def status_of(pid):
+    try:
+        with open("/proc/%s/status" % pid, encoding="latin-1") as f:
+            return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    except OSError:
+        return None
+
+
+def descends(pid, ancestor, table):
+    while pid not in (0, ancestor):
+        pid = int(table[pid]["PPid"]) if table.get(pid) else 0
+    return pid == ancestor
 
 
 @claim("ids-keys", "No kernel keyring can be used: they would cross cells of one uid.", ["filter"])

@@ -36,7 +36,7 @@ def limit_options(limits):
     disk = limits["disk_mb"] * MIB
     values = {
         "wall": "%dms" % limits["wall_ms"], "memory": "%dM" % limits["memory_mb"], "tasks": limits["pids"],
-        "disk": disk, "tmp": disk, "shm": disk, "disk-inodes": limits["inodes"], "tmp-inodes": limits["inodes"],
+        "disk": disk, "tmp": disk, "disk-inodes": limits["inodes"], "tmp-inodes": limits["inodes"],
         "stdout": limits["stdout_bytes"], "stderr": limits["stderr_bytes"],
     }
     if "cpu_ms" in limits:

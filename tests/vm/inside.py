@@ -116,23 +116,42 @@ def corpus_of(place):
     return counts
 
 
-def apparmor(guest):
-    """The claims about AppArmor, with the profile loaded."""
-    loaded = subprocess.run(["apparmor_parser", "--replace", "--skip-cache", os.path.join(TOP, "policy/apparmor/snapcell-cell")], check=False)
-    if loaded.returncode != 0:
-        return failure("apparmor: the profile cannot be loaded")
-    os.environ["SNAPCELL_TEST_APPARMOR"] = "1"
-    return claims_named(guest, "apparmor-*,streams-*,agent-*,end-survivors,filter-network-setup,fs-writable-places")
+def unprofiled(guest):
+    """AppArmor is on and our profile not loaded: refused with a line that names it, unless that is accepted."""
+    counts, place = Counts(), guest.root
 
+    def ask(*args):
+        return subprocess.run([place.snapcell, "run", *args, "--", "/bin/true"], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env=place.environment(), check=False)
 
-def claims_named(guest, patterns):
-    counts = Counts()
-    os.environ["PYTEST_ADDOPTS"] = "--claims " + patterns
-    try:
-        counts.add(claims(guest))
-    finally:
-        del os.environ["PYTEST_ADDOPTS"]
+    ran = ask()
+    counts.add(check("a run without the profile is refused", ran.returncode == 125 and "AppArmor" in ran.stderr, ran))
+    ran = ask("--allow-degraded", "apparmor")
+    counts.add(check("a run that accepts its absence works", ran.returncode == 0, ran))
     return counts
+
+
+def load_profile():
+    subprocess.run(["apparmor_parser", "--replace", "--skip-cache", os.path.join(TOP, "policy/apparmor/snapcell-cell")], check=True,
+                   stderr=subprocess.DEVNULL)
+    os.environ["SNAPCELL_TEST_APPARMOR"] = "1"
+
+
+def check(name, good, ran):
+    print("%s %s" % ("PASS" if good else "FAIL", name), flush=True)
+    if good:
+        return Counts(passed=1)
+    print("exit %d\n%s\n%s" % (ran.returncode, ran.stdout[-3000:], ran.stderr[-2000:]), flush=True)
+    return failure(name)
+
+
+def stage(guest):
+    """The one stage that only this kernel shows: without it a claim must fail."""
+    os.environ["SNAPCELL_CLAIMS"] = "apparmor-*"
+    try:
+        return suites.pytest("faults/test_stages.py", LIMIT_S, security=True, options=["-k", "apparmor"])(TOP, guest.build, [guest.root])
+    finally:
+        del os.environ["SNAPCELL_CLAIMS"]
 
 
 def restricted(guest):
@@ -146,28 +165,24 @@ def restricted(guest):
                               text=True, stdin=subprocess.DEVNULL, env=place.environment(), cwd="/", check=False, **place.identity())
 
     counts = Counts()
-
-    def check(name, good, ran):
-        print("%s restricted: %s" % ("PASS" if good else "FAIL", name), flush=True)
-        if not good:
-            print("exit %d\n%s\n%s" % (ran.returncode, ran.stdout[-3000:], ran.stderr[-2000:]), flush=True)
-        counts.add(Counts(passed=1) if good else failure("restricted: " + name))
-
+    enter_leaf(guest)
     doctor = ask("doctor", "--json")
     try:
         findings = json.loads(doctor.stdout)["findings"]
     except (ValueError, KeyError):
         findings = []
     blockers = [f for f in findings if f["level"] == "blocker"]
-    check("doctor names AppArmor as the blocker and a fix", any("AppArmor" in f["what"] + f["fix"] for f in blockers), doctor)
+    counts.add(check("doctor names AppArmor as the blocker and a fix", any("AppArmor" in f["what"] + f["fix"] for f in blockers), doctor))
     ran = ask("run", "--", "/bin/true")
-    check("run fails with 125 and one line that names it",
-          ran.returncode == 125 and "AppArmor" in ran.stderr and ran.stderr.count("\n") == 1, ran)
+    leave_leaf()
+    counts.add(check("a run fails with 125 and one line that names it",
+                     ran.returncode == 125 and "AppArmor" in ran.stderr and ran.stderr.count("\n") == 1, ran))
     subprocess.run(["apparmor_parser", "--remove", os.path.join(HERE, "restricted")], check=False)
     return counts
 
 
-PARTS = {"claims": claims, "corpus": corpus, "restricted": restricted, "apparmor": apparmor}
+# The first finds the profile missing; it is loaded for all others.
+PARTS = {"unprofiled": unprofiled, "claims": claims, "stage": stage, "corpus": corpus, "restricted": restricted}
 
 
 def main():
@@ -176,6 +191,8 @@ def main():
     for name in parts:
         start = time.monotonic()
         print("--- vm: %s" % name, flush=True)
+        if name != "unprofiled":
+            load_profile()
         try:
             got = PARTS[name](guest)
         except Exception as e:  # whatever a part dies of is its failure, and the next part's turn

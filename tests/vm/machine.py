@@ -151,7 +151,7 @@ def qemu_line(cache, work, job, memory_mb, cpus):
             "-fsdev", "local,id=r,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=r,mount_tag=root", "-device", "virtio-serial-pci"]
     # guest.sh links them as /dev/vm-NAME: what is said, the exit status, the report.
-    ports = [("say", "stdio,signal=off"), ("status", "file,path=" + os.path.join(work, "status")),
+    ports = [("say", "file,path=/dev/stdout"), ("status", "file,path=" + os.path.join(work, "status")),
              ("report", "file,path=" + os.path.join(work, "report"))]
     for name, backend in ports:
         line += ["-chardev", "%s,id=%s" % (backend, name), "-device", "virtserialport,chardev=%s,name=vm-%s" % (name, name)]
@@ -176,17 +176,27 @@ def boot(command, limit_s, memory_mb=3072, cpus=1):
         job = os.path.join(work, "job")
         with open(job, "w", encoding="utf-8") as f:
             f.write(JOB % {"guest": os.path.join(HERE, "guest.sh"), "command": command})
-        try:
-            subprocess.run(qemu_line(cache, work, job, memory_mb, cpus), stdin=subprocess.DEVNULL, timeout=limit_s,
-                           check=False)
-        except subprocess.TimeoutExpired:
-            raise VmError("the machine did not end within %d s\n%s" % (limit_s, tail(work))) from None
+        if not run_qemu(qemu_line(cache, work, job, memory_mb, cpus), limit_s):
+            raise VmError("the machine did not end within %d s\n%s" % (limit_s, tail(work)))
         status = read(work, "status").strip()
         if not status:
             raise VmError("the machine gave no status\n" + tail(work))
         return int(status), read(work, "report")
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def run_qemu(line, limit_s):
+    """False when the time limit ended it. QEMU opens its stdout anew, so it gets a pipe: a file would be overwritten."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+        with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=cat.stdin) as qemu:
+            cat.stdin.close()
+            try:
+                qemu.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                qemu.kill()
+                return False
+    return True
 
 
 def read(work, name):
