@@ -55,11 +55,13 @@ static void open_group(struct sc_group *group)
         fail_msg("%s", err.message);
 }
 
-/* A child that is in the group before its first instruction; 0 in the child. */
+/* A child that is in the group when this returns; 0 in the child. */
 static pid_t fork_into(struct sc_group *group)
 {
-    int fds[SC_CTL_COUNT], n = sc_group_task_fds(group, fds);
+    int fds[SC_CTL_COUNT], n = sc_group_task_fds(group, fds), joined[2];
+    char byte;
     assert_true(n >= 0);
+    assert_int_equal(pipe2(joined, O_CLOEXEC), 0);
     struct sc_clone_args args = {.exit_signal = SIGCHLD};
     if (group->v2) {
         args.flags = SC_CLONE_INTO_CGROUP;
@@ -72,7 +74,13 @@ static pid_t fork_into(struct sc_group *group)
         for (int i = 0; i < n; i++)
             if (write(fds[i], "0", 1) != 1)
                 _exit(99);
+        if (write(joined[1], "j", 1) != 1)
+            _exit(98);
+    } else {
+        assert_int_equal(read(joined[0], &byte, 1), 1);
     }
+    close(joined[0]);
+    close(joined[1]);
     for (int i = 0; i < n; i++)
         close(fds[i]);
     return pid;
