@@ -94,6 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run.cell.control = ends[0];
     run.cell.pid = stand_in;
     run.cell.pidfd = sc_sys_pidfd_open(stand_in);
+    sc_set_nonblocking(ends[1]); /* what the socket does not take is left out */
     send_all(ends[1], data, size);
     close(ends[1]);
     int r = sc_run_watch(&run, &err);
