@@ -168,15 +168,16 @@ sleep 60
 """
 
 
-def boot(command, limit_s, memory_mb=3072, cpus=1):
-    """Runs a shell command as root in a fresh VM. Returns (exit status, report bytes)."""
+def boot(command, limit_s, label="", memory_mb=3072, cpus=1):
+    """Runs a shell command as root in a fresh VM. What it says is passed on, each line after `label`. Returns (exit status,
+    report bytes)."""
     cache = prepare()
     work = tempfile.mkdtemp(prefix="snapcell-vm-")
     try:
         job = os.path.join(work, "job")
         with open(job, "w", encoding="utf-8") as f:
             f.write(JOB % {"guest": os.path.join(HERE, "guest.sh"), "command": command})
-        if not run_qemu(qemu_line(cache, work, job, memory_mb, cpus), limit_s):
+        if not run_qemu(qemu_line(cache, work, job, memory_mb, cpus), limit_s, label):
             raise VmError("the machine did not end within %d s\n%s" % (limit_s, tail(work)))
         status = read(work, "status").strip()
         if not status:
@@ -186,11 +187,11 @@ def boot(command, limit_s, memory_mb=3072, cpus=1):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def run_qemu(line, limit_s):
+def run_qemu(line, limit_s, label):
     """False when the time limit ended it. QEMU opens its stdout anew, so it gets a pipe: a file would be overwritten."""
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
-        with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=cat.stdin) as qemu:
-            cat.stdin.close()
+    with subprocess.Popen(["sed", "-u", "s/^/%s/" % label], stdin=subprocess.PIPE) as passing:
+        with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=passing.stdin) as qemu:
+            passing.stdin.close()
             try:
                 qemu.wait(limit_s)
             except subprocess.TimeoutExpired:
