@@ -101,9 +101,7 @@ static void judge_signal(struct sc_run *run, int number)
 {
     struct sc_result *result = run->result;
     result->signal = number;
-    if (number == SIGKILL && (result->limits_hit & SC_HIT_MEMORY)) {
-        say(result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
-    } else if (over_own_cpu(run, number)) {
+    if (over_own_cpu(run, number)) {
         result->limits_hit |= SC_HIT_CPU;
         say(result, SC_STATUS_CPU_TIMEOUT, "the program used up its processor time");
     } else {
@@ -171,7 +169,10 @@ int sc_run_judge(struct sc_run *run, struct sc_err *err)
     int status = run->exit.wait_status;
     switch (run->end) {
     case SC_END_EXIT:
-        if (WIFEXITED(status))
+        /* A kill for memory means the whole cell's. Version 1 tells of it while the rest still runs, and may be a little late. */
+        if (result->limits_hit & SC_HIT_MEMORY)
+            say(result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+        else if (WIFEXITED(status))
             judge_code(run, WEXITSTATUS(status));
         else
             judge_signal(run, WTERMSIG(status));

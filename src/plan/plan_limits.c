@@ -118,6 +118,8 @@ static void add_rlimit(struct sc_plan *plan, int resource, uint64_t value)
     plan->rlimits[plan->n_rlimits++] = (struct sc_plan_rlimit){resource, value};
 }
 
+#define NPROC_BEHIND 16
+
 static void plan_rlimits(struct sc_plan *plan)
 {
     const struct sc_limits *limits = &plan->limits;
@@ -125,8 +127,10 @@ static void plan_rlimits(struct sc_plan *plan)
     add_rlimit(plan, RLIMIT_NOFILE, limits->open_files);
     add_rlimit(plan, RLIMIT_FSIZE, limits->file_size);
     add_rlimit(plan, RLIMIT_STACK, 8 * SC_MIB);
-    /* A second wall behind pids.max; where agent and program share an id the agent counts too. */
-    add_rlimit(plan, RLIMIT_NPROC, limits->tasks + (plan->agent_shares_uid ? 1 : 0));
+    /* A second wall a little behind pids.max, which counts its refusals; alone where there is no such group. Where agent and
+     * program share an id the agent counts too. */
+    add_rlimit(plan, RLIMIT_NPROC,
+               limits->tasks + (plan->agent_shares_uid ? 1 : 0) + (has(plan, SC_CTL_PIDS) ? NPROC_BEHIND : 0));
     add_rlimit(plan, RLIMIT_MEMLOCK, 8 * SC_MIB);
     add_rlimit(plan, RLIMIT_MSGQUEUE, 800 * 1024);
     add_rlimit(plan, RLIMIT_SIGPENDING, 4096);
