@@ -55,8 +55,11 @@ int sc_write_file(int dirfd, const char *path, const char *text)
     int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    /* Kernel control files take one write: a second would be another command. */
-    ssize_t n = write(fd, text, strlen(text));
+    /* Kernel control files take one write: a second would be another command. One that was interrupted was none. */
+    ssize_t n;
+    do
+        n = write(fd, text, strlen(text));
+    while (n < 0 && errno == EINTR);
     int r = n < 0 ? -errno : 0;
     close(fd);
     return r;

@@ -88,6 +88,8 @@ static int handle(struct sc_run *run, const struct sc_frame *frame, const uint8_
         if (frame->len != sizeof run->failed)
             return -EPROTO;
         memcpy(&run->failed, payload, sizeof run->failed);
+        if (run->failed.code >= 0 || run->failed.code < -4095) /* no errno: it would be taken for success */
+            return -EPROTO;
         run->failed.stage[sizeof run->failed.stage - 1] = '\0';
         run->failed.object[sizeof run->failed.object - 1] = '\0';
         sc_run_end(run, SC_END_FAILED);
