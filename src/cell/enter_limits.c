@@ -19,7 +19,12 @@ int enter_limits(struct sc_enter *enter)
         /* What the caller may not have, its cells may not either: less is no weaker. */
         if (value > both.rlim_max)
             value = both.rlim_max;
-        both.rlim_cur = both.rlim_max = value;
+        both.rlim_cur = value;
+        /* A second more for the hard limit: so the end comes by SIGXCPU, which says why, and not by SIGKILL. */
+        if (image->rlimits[i].resource == RLIMIT_CPU && value < both.rlim_max)
+            both.rlim_max = value + 1;
+        else
+            both.rlim_max = value;
         if (setrlimit((int)image->rlimits[i].resource, &both) < 0)
             return -errno;
     }
