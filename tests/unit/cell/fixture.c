@@ -250,21 +250,6 @@ static unsigned count_children(void)
     return n;
 }
 
-static unsigned count_loops(void)
-{
-    unsigned n = 0;
-    DIR *dir = opendir("/sys/block");
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        char path[300];
-        struct stat st;
-        snprintf(path, sizeof path, "/sys/block/%s/loop/backing_file", entry->d_name);
-        n += stat(path, &st) == 0;
-    }
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
 struct traces traces_of_now(void)
 {
     the_host();
@@ -273,7 +258,6 @@ struct traces traces_of_now(void)
         .children = count_children(),
         .groups = count_own_groups(),
         .mounts = count_lines("/proc/self/mountinfo"),
-        .loops = count_loops(),
     };
 }
 
@@ -281,9 +265,8 @@ void assert_same_traces(const struct traces *before)
 {
     struct traces now = traces_of_now();
     if (memcmp(&now, before, sizeof now) != 0)
-        fail_msg("left behind: descriptors %u → %u, children %u → %u, groups %u → %u, mounts %u → %u, loops %u → %u",
-                 before->descriptors, now.descriptors, before->children, now.children, before->groups, now.groups,
-                 before->mounts, now.mounts, before->loops, now.loops);
+        fail_msg("left behind: descriptors %u → %u, children %u → %u, groups %u → %u, mounts %u → %u", before->descriptors,
+                 now.descriptors, before->children, now.children, before->groups, now.groups, before->mounts, now.mounts);
 }
 
 char *make_folder(void)

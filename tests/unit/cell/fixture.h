@@ -54,7 +54,7 @@ unsigned marked_after_a_second(const char *mark);
 
 /* What this process has of the things that can be left behind. */
 struct traces {
-    unsigned descriptors, children, groups, mounts, loops;
+    unsigned descriptors, children, groups, mounts;
 };
 struct traces traces_of_now(void);
 void assert_same_traces(const struct traces *before);

@@ -1,8 +1,10 @@
 /* sc_cell_run: every way a run can end, what goes in and what comes out. As root and as an ordinary user. */
 #include "fixture.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -466,6 +468,24 @@ static void two_hundred(void **state)
     end(&w);
 }
 
+/* Loop devices with a file of `folder` behind them. */
+static unsigned loops_of(const char *folder)
+{
+    unsigned n = 0;
+    DIR *dir = opendir("/sys/block");
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char path[300], file[300] = "";
+        snprintf(path, sizeof path, "/sys/block/%.200s/loop/backing_file", entry->d_name);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read(fd, file, sizeof file - 1) > 0)
+            n += !strncmp(file, folder, strlen(folder));
+        sc_close(&fd);
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
 static void disk_image(void **state)
 {
     (void)state;
@@ -473,9 +493,18 @@ static void disk_image(void **state)
     need_root();
     if (!the_host()->loop_devices)
         skip();
+    char *folder = make_folder();
+    assert_int_equal(setenv("SNAPCELL_DISK_DIR", folder, 1), 0);
     begin(&w, "fill", "", "disk", "8M", "disk-backing", "image", "file-size", "1G", NULL);
     expect(&w, SC_STATUS_DISK_LIMIT, 11);
     end(&w);
+    uint64_t until = sc_now_ns() + SC_NS_PER_S; /* the kernel lets go of a dead cell's mounts in its own time */
+    while (loops_of(folder) && sc_now_ns() < until)
+        sched_yield();
+    assert_int_equal(loops_of(folder), 0);
+    assert_int_equal(unsetenv("SNAPCELL_DISK_DIR"), 0);
+    assert_int_equal(rmdir(folder), 0); /* the image never had a name */
+    free(folder);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)

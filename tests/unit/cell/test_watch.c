@@ -283,6 +283,21 @@ static void failure_is_told(void **state)
     close_stage(&s);
 }
 
+/* A failure whose code is none must not come out as a success. */
+static void failure_without_a_code(void **state)
+{
+    (void)state;
+    static const int32_t codes[] = {0, 1, INT32_MAX, INT32_MIN, -4096};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct stage s;
+        const struct sc_msg_failed failed = {.code = codes[i], .stage = "file", .object = "x"};
+        open_stage(&s);
+        say(&s, SC_MSG_FAILED, &failed, sizeof failed);
+        watch(&s, -EPROTO, SC_END_NONE);
+        close_stage(&s);
+    }
+}
+
 /* The first end stays, whatever comes after. */
 static void more_than_one_end(void **state)
 {
@@ -360,6 +375,7 @@ int main(void)
         TEST(wrong_messages),
         TEST(wrong_descriptors),
         TEST(failure_is_told),
+        TEST(failure_without_a_code),
         TEST(more_than_one_end),
         TEST(byte_by_byte),
         TEST(babbles),
