@@ -55,6 +55,18 @@ static void write_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
+static bool is_notice(const struct sc_filter_rule *rule)
+{
+    return rule->verdict == SC_FILTER_NOTIFY || rule->verdict == SC_FILTER_ONCE || rule->verdict == SC_FILTER_ANSWER;
+}
+
+static const char *kind_of(const struct sc_filter_rule *rule)
+{
+    if (rule->verdict == SC_FILTER_ANSWER)
+        return "SC_NOTICE_ANSWER";
+    return rule->verdict == SC_FILTER_ONCE ? "SC_NOTICE_ONCE" : "SC_NOTICE_REFUSE";
+}
+
 static void write_notice(FILE *out, const struct sc_filter_policy *policy, size_t index)
 {
     const struct sc_filter_rule *rule = &policy->rules[index];
@@ -62,16 +74,11 @@ static void write_notice(FILE *out, const struct sc_filter_policy *policy, size_
 
     fprintf(out, "    {%d, \"%s\", \"%s:%s\", ", rule->nr, rule->call, policy->name, section->name);
     write_text(out, section->hint);
-    fprintf(out, ", %d, ", rule->error);
+    fprintf(out, ", %s, %d, ", kind_of(rule), rule->error);
     if (rule->n_conds)
         fprintf(out, "%s_conds_%zu, %zu},\n", policy->name, index, rule->n_conds);
     else
         fputs("NULL, 0},\n", out);
-}
-
-static bool is_notice(const struct sc_filter_rule *rule)
-{
-    return rule->verdict == SC_FILTER_NOTIFY || rule->verdict == SC_FILTER_ONCE;
 }
 
 static void write_notices(FILE *out, const struct sc_filter_policy *policy, int highest)

@@ -44,6 +44,8 @@ int sc_group_kill(struct sc_group *group);
 int sc_group_empty(struct sc_group *group);
 /* Total processor time so far, for the cpu clock: one read. -ENODATA when no group counts it. */
 int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns);
+/* Memory that the group holds now: one read. -ENODATA when no group counts it. */
+int sc_group_memory_bytes(const struct sc_group *group, uint64_t *ret_bytes);
 /* True when the out-of-memory counter moved; reads the evidence, and quiets the event descriptor. */
 bool sc_group_oom(struct sc_group *group);
 /* Everything, once at the end, before closing. */

@@ -53,6 +53,13 @@ int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns)
     return 0;
 }
 
+int sc_group_memory_bytes(const struct sc_group *group, uint64_t *ret_bytes)
+{
+    bool v2 = group->versions[SC_CTL_MEMORY] == SC_CGROUP_V2;
+    int dir = group->dir_fds[SC_CTL_MEMORY];
+    return dir < 0 ? -ENODATA : sc_read_u64(dir, v2 ? "memory.current" : "memory.usage_in_bytes", ret_bytes);
+}
+
 bool sc_group_oom(struct sc_group *group)
 {
     char text[1024];

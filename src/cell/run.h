@@ -16,6 +16,8 @@
 
 #define SC_GRAVES_MAX 8
 
+struct seccomp_notif;
+
 struct sc_works {
     const struct sc_plan *plan;
     struct sc_template tmpl;
@@ -83,8 +85,10 @@ void sc_run_drain(struct sc_run *run);
 int sc_run_feed(struct sc_run *run, struct sc_err *err);
 /* run_watch.c: returns when run->end is set. */
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
-/* run_notice.c: one refused call that was reported. */
+/* run_notice.c: one call that was reported. */
 void sc_run_notice(struct sc_run *run);
+/* run_answer.c: carries a reported call out for the cell. 0, or the negative errno that its caller is to get. */
+int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice);
 /* run_network.c: watch is called while process 1 lives, count any time after. */
 void sc_run_watch_network(struct sc_run *run);
 void sc_run_count_network(struct sc_run *run);

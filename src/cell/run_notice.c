@@ -1,6 +1,6 @@
-/* Refused system calls that the filter reports. The answer is the policy's errno, whatever the call's arguments point to:
- * nothing is decided here by looking at memory. The one exception, the first exec under `compute`, is decided by having been
- * the first. */
+/* System calls that the filter reports. Most are refused with the policy's errno, whatever the call's arguments point to:
+ * nothing is decided here by looking at memory. The first exec under `compute` goes on because it is the first; what the
+ * policy says to answer is answered by run_answer.c. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -43,11 +43,15 @@ void sc_run_notice(struct sc_run *run)
         answer(listener, &notice, EPERM, false);
         return;
     }
-    if (rule->answer_errno == 0 && !run->exec_used) {
+    if (rule->kind == SC_NOTICE_ANSWER) {
+        answer(listener, &notice, -sc_run_answer(run, &notice), false);
+        return;
+    }
+    if (rule->kind == SC_NOTICE_ONCE && !run->exec_used) {
         run->exec_used = true;
         answer(listener, &notice, 0, true);
         return;
     }
     tell(run, rule, &notice);
-    answer(listener, &notice, rule->answer_errno ? rule->answer_errno : EPERM, false);
+    answer(listener, &notice, rule->answer_errno, false);
 }

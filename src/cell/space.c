@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 struct space_order {
     const struct sc_plan *plan;
     int parent_user_ns; /* rootless; -1: already there */
+    uint64_t monotonic_s, boot_s; /* age of our clocks, which the cell's are taken back by */
     char map[64];       /* for uid_map and gid_map alike */
     int inner_ready[2], inner_go[2];
 };
@@ -44,15 +46,18 @@ static int loopback_up(void)
     return r;
 }
 
-/* Takes both clocks back by their own age. Only a namespace that nobody has entered can be told so. */
-static int start_clocks(void)
+static uint64_t clock_age_s(clockid_t clock)
 {
-    struct timespec monotonic, boot;
+    struct timespec age;
+    clock_gettime(clock, &age);
+    return (uint64_t)age.tv_sec;
+}
+
+/* Only a namespace that nobody has entered can be told so. */
+static int start_clocks(const struct space_order *order)
+{
     char text[96];
-    clock_gettime(CLOCK_MONOTONIC, &monotonic);
-    clock_gettime(CLOCK_BOOTTIME, &boot);
-    snprintf(text, sizeof text, "monotonic -%lld 0\nboottime -%lld 0\n", (long long)monotonic.tv_sec,
-             (long long)boot.tv_sec);
+    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", order->monotonic_s, order->boot_s);
     return sc_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
@@ -81,7 +86,7 @@ static void inner(int socket, struct space_order *order)
         sc_maker_fail(socket, "network namespace", "lo", r);
     if (unshare(CLONE_NEWTIME) < 0)
         sc_maker_fail(socket, "time namespace", "", -errno);
-    r = start_clocks();
+    r = start_clocks(order);
     if (r < 0)
         sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
     int fds[3] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
@@ -145,7 +150,10 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
                   struct sc_err *err)
 {
     struct sc_space space = SC_SPACE_NONE;
-    struct space_order order = {.plan = plan, .parent_user_ns = tmpl->user_ns};
+    struct space_order order = {.plan = plan,
+                                .parent_user_ns = tmpl->user_ns,
+                                .monotonic_s = clock_age_s(CLOCK_MONOTONIC),
+                                .boot_s = clock_age_s(CLOCK_BOOTTIME)};
     struct sc_maker maker = {0};
     int fds[3], r = 0;
     if (!plan->rootless) {
@@ -169,6 +177,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     }
     space.net_ns = fds[0];
     space.time_ns = fds[1];
+    space.boot_s = order.boot_s;
     space.user_ns = fds[2];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;

@@ -15,6 +15,7 @@ struct sc_space {
     int n_tasks;
     int net_ns;  /* `lo` is up, nothing else is there */
     int time_ns; /* its monotonic and boot clocks started when it was made */
+    uint64_t boot_s; /* what its boot clock is behind ours */
     int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
     int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */
     uint32_t host_uid; /* the program's, in the namespace that owns the template */

@@ -54,6 +54,7 @@ static uint32_t answer_of(const struct sc_filter_rule *rule)
         return SECCOMP_RET_ERRNO | (uint32_t)rule->error;
     case SC_FILTER_NOTIFY:
     case SC_FILTER_ONCE:
+    case SC_FILTER_ANSWER:
         return SECCOMP_RET_USER_NOTIF;
     }
     return SECCOMP_RET_KILL_PROCESS;

@@ -187,6 +187,16 @@ int sc_filter_errno(const char *name, int *ret_error)
     return 0;
 }
 
+bool sc_filter_answerable(const char *call)
+{
+    static const char *const answered[] = {"sysinfo"};
+
+    for (size_t i = 0; i < sizeof answered / sizeof *answered; i++)
+        if (strcmp(answered[i], call) == 0)
+            return true;
+    return false;
+}
+
 int sc_filter_arch_highest(const struct sc_filter_arch *arch)
 {
     int highest = -1;

@@ -201,9 +201,9 @@ static int check_within(struct parser *p, const struct sc_filter_rule *rule)
 {
     const struct sc_filter_rule *base;
 
-    if (rule->verdict == SC_FILTER_ALLOW && p->within)
-        return bad(p, "'allow' in a profile within '%s': it may only take sections and refuse",
-                   p->base->name);
+    if ((rule->verdict == SC_FILTER_ALLOW || rule->verdict == SC_FILTER_ANSWER) && p->within)
+        return bad(p, "'%s' in a profile within '%s': it may only take sections and refuse",
+                   rule->verdict == SC_FILTER_ALLOW ? "allow" : "answer", p->base->name);
     if (rule->verdict != SC_FILTER_ONCE)
         return 0;
     base = p->within ? first_rule(p->base, rule->nr) : NULL;
@@ -242,17 +242,17 @@ static int parse_rule(struct parser *p, enum sc_filter_verdict verdict)
 {
     const struct sc_filter_call *calls[CALLS_MAX];
     struct sc_filter_rule rule = {.verdict = verdict, .line = p->in.line};
-    bool refuses = verdict == SC_FILTER_DENY || verdict == SC_FILTER_NOTIFY;
+    bool has_error = verdict == SC_FILTER_DENY || verdict == SC_FILTER_NOTIFY;
     size_t n = 0;
     int r;
 
     if (p->policy->n_sections == 0)
         return bad(p, "a rule before the first 'section'");
     rule.section = p->policy->n_sections - 1;
-    rule.error = refuses ? EPERM : 0;
+    rule.error = has_error || verdict == SC_FILTER_ONCE ? EPERM : 0;
     r = advance(p);
     if (r == 0 && p->in.kind == SC_TOKEN_WORD && p->in.token[0] == 'E') {
-        if (!refuses)
+        if (!has_error)
             return bad(p, "'%s': only 'deny' and 'notify' have an error", p->in.token);
         if (sc_filter_errno(p->in.token, &rule.error) < 0)
             return bad(p, "'%s' is no error that a policy may answer", p->in.token);
@@ -265,6 +265,8 @@ static int parse_rule(struct parser *p, enum sc_filter_verdict verdict)
     for (size_t i = 0; r == 0 && i < n; i++) {
         rule.nr = calls[i]->nr;
         rule.call = calls[i]->name;
+        if (verdict == SC_FILTER_ANSWER && !sc_filter_answerable(rule.call))
+            return bad(p, "'answer' for '%s', which the supervisor cannot answer", rule.call);
         r = check_within(p, &rule);
         if (r == 0)
             r = add_rule(p, &rule);
@@ -398,8 +400,10 @@ static int parse_statement(struct parser *p)
         r = parse_rule(p, SC_FILTER_NOTIFY);
     else if (token_is(p, "once"))
         r = parse_rule(p, SC_FILTER_ONCE);
+    else if (token_is(p, "answer"))
+        r = parse_rule(p, SC_FILTER_ANSWER);
     else
-        return bad(p, "'%s' is no statement: allow, deny, notify, once, section, take are allowed",
+        return bad(p, "'%s' is no statement: allow, deny, notify, once, answer, section, take are allowed",
                    token_name(p));
     if (r == 0 && p->in.kind != SC_TOKEN_END)
         return bad(p, "'%s' is too much in this statement", token_name(p));

@@ -32,14 +32,15 @@ enum sc_filter_verdict {
     SC_FILTER_ALLOW,
     SC_FILTER_DENY,   /* refused with `error` */
     SC_FILTER_NOTIFY, /* refused with `error` by the supervisor, who records it */
-    SC_FILTER_ONCE,   /* the supervisor lets the first one go on */
+    SC_FILTER_ONCE,   /* the supervisor lets the first one go on, and refuses the rest with `error` */
+    SC_FILTER_ANSWER, /* the supervisor answers in the kernel's place */
 };
 
 struct sc_filter_rule {
     int nr;
     const char *call; /* the arch's name for it */
     enum sc_filter_verdict verdict;
-    int error;                                        /* positive errno; 0 for ALLOW and ONCE */
+    int error;                                        /* positive errno; 0 for ALLOW and ANSWER */
     struct sc_filter_cond conds[SC_FILTER_CONDS_MAX]; /* all must hold */
     size_t n_conds;
     size_t section;
@@ -68,6 +69,9 @@ struct sc_filter_policy {
 int sc_filter_arch_highest(const struct sc_filter_arch *arch);
 const struct sc_filter_call *sc_filter_arch_by_name(const struct sc_filter_arch *arch, const char *name);
 const struct sc_filter_call *sc_filter_arch_by_nr(const struct sc_filter_arch *arch, int nr);
+
+/* Whether the supervisor knows how to answer this call (src/cell/run_answer.c does it). */
+bool sc_filter_answerable(const char *call);
 
 /* Names that policies may use instead of numbers ("AF_UNIX"), and of errors ("ENOSYS"). 0, or -ENOENT. */
 int sc_filter_constant(const char *name, uint64_t *ret_value);

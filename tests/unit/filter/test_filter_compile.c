@@ -205,8 +205,9 @@ static void random_cond(struct sc_buf *text, uint64_t *state)
 /* A rule for one call; tells whether it decided the call for good. */
 static bool random_rule(struct sc_buf *text, const char *call, uint64_t *state)
 {
-    static const char *const verdicts[] = {"allow", "deny", "notify", "once"};
-    unsigned verdict = next_random(state) % 4, conds = next_random(state) % 4;
+    static const char *const verdicts[] = {"allow", "deny", "notify", "once", "answer"};
+    bool answerable = sc_filter_answerable(call);
+    unsigned verdict = next_random(state) % (answerable ? 5 : 4), conds = next_random(state) % 4;
 
     sc_buf_printf(text, "%s %s %s", verdicts[verdict],
                   verdict == 1 || verdict == 2 ? ERRNOS[next_random(state) % 4] : "", call);
@@ -352,8 +353,33 @@ static void test_notices_tell_rule_and_errno(void **state)
     check_notice(SC_PROFILE_DEFAULT, SYS_mknod, 0, 020600, "default:special-files", EPERM, "mode 020600");
     check_notice(SC_PROFILE_COMPUTE, SYS_socket, 1, 1, "compute:no-network", EPERM,
                  "family 1, type 1, protocol 0");
-    check_notice(SC_PROFILE_COMPUTE, SYS_execve, 1, 1, "compute:no-programs", 0, "");
+    check_notice(SC_PROFILE_COMPUTE, SYS_execve, 1, 1, "compute:no-programs", EPERM, "");
     check_notice(SC_PROFILE_COMPUTE, SYS_bpf, 0, 0, "compute:kernel-access", EPERM, "command 0");
+}
+
+static enum sc_filter_notice_kind kind_of(enum sc_profile profile, int nr)
+{
+    const struct sc_filter_notice *notice = sc_filter_find_notice(sc_filter_for(profile), nr);
+
+    assert_non_null(notice);
+    return notice->kind;
+}
+
+static void test_notices_tell_what_to_do(void **state)
+{
+    (void)state;
+    assert_int_equal(kind_of(SC_PROFILE_DEFAULT, SYS_mount), SC_NOTICE_REFUSE);
+    assert_int_equal(kind_of(SC_PROFILE_COMPUTE, SYS_execve), SC_NOTICE_ONCE);
+    for (int i = 0; i < 2; i++) {
+        const struct sc_filter *filter = sc_filter_for((enum sc_profile)i);
+        assert_int_equal(kind_of((enum sc_profile)i, SYS_sysinfo), SC_NOTICE_ANSWER);
+        for (size_t n = 0; n < filter->n_notices; n++) {
+            const struct sc_filter_notice *notice = &filter->notices[n];
+            bool answered = notice->kind == SC_NOTICE_ANSWER;
+            assert_int_equal(answered, notice->answer_errno == 0);
+            assert_true(!answered || sc_filter_answerable(notice->action));
+        }
+    }
 }
 
 /* Whatever the program reports, there is a notice for, and the other way round; texts fit into a denial. */
@@ -421,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_too_long_is_an_error),
         cmocka_unit_test(test_paths_stay_short),
         cmocka_unit_test(test_notices_tell_rule_and_errno),
+        cmocka_unit_test(test_notices_tell_what_to_do),
         cmocka_unit_test(test_every_report_has_its_notice),
         cmocka_unit_test(test_odd_programs_end_the_process),
     };

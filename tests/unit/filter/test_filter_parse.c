@@ -61,12 +61,14 @@ static void test_default_error_is_eperm(void **state)
 {
     (void)state;
     struct sc_filter_policy *p = parse_or_fail(
-        &f.arch, NULL, P "deny mount  # r\nnotify bpf  # r\nallow read  # r\nonce execve  # r\n");
+        &f.arch, NULL, P "deny mount  # r\nnotify bpf  # r\nallow read  # r\nonce execve  # r\nanswer sysinfo  # r\n");
 
     assert_int_equal(p->rules[0].error, EPERM);
     assert_int_equal(p->rules[1].error, EPERM);
     assert_int_equal(p->rules[2].error, 0);
-    assert_int_equal(p->rules[3].error, 0);
+    assert_int_equal(p->rules[3].error, EPERM); /* of the second and all later ones */
+    assert_int_equal(p->rules[4].verdict, SC_FILTER_ANSWER);
+    assert_int_equal(p->rules[4].error, 0);
     sc_filter_policy_free(p);
 }
 
@@ -86,7 +88,10 @@ static void test_messages_name_line_token_and_what_is_allowed(void **state)
         {P "section \"s\"  # r\n", "where a section's name is expected"},
         {P "section q \"open  # r\n", "'\"' is missing"},
         {P "alow read  # r\n",
-         "test.policy:3: 'alow' is no statement: allow, deny, notify, once, section, take are allowed"},
+         "test.policy:3: 'alow' is no statement: allow, deny, notify, once, answer, section, take are allowed"},
+        {P "answer uname  # r\n", "test.policy:3: 'answer' for 'uname', which the supervisor cannot answer"},
+        {P "answer sysinfo, read  # r\n", "'answer' for 'read', which the supervisor cannot answer"},
+        {P "answer EPERM sysinfo  # r\n", "only 'deny' and 'notify' have an error"},
         {P "allow raed  # r\n", "'raed' is no system call of x86_64"},
         {P "allow  # r\n", "the end of the line where a system call is expected"},
         {P "allow read,  # r\n", "the end of the line where a system call is expected"},
@@ -147,6 +152,7 @@ static void test_a_bound_profile_can_only_take_and_refuse(void **state)
 #define B "profile t within base  # r\nsection s  # r\n"
     (void)state;
     parse_refused(&f.arch, base, B "allow read  # r\n", "'allow' in a profile within 'base'");
+    parse_refused(&f.arch, base, B "answer sysinfo  # r\n", "'answer' in a profile within 'base'");
     parse_refused(&f.arch, base, B "once mount  # r\n", "'once' for 'mount', which 'base' does not allow");
     parse_refused(&f.arch, base, B "once write  # r\n", "'once' for 'write', which 'base' does not allow");
     parse_refused(&f.arch, base, B "once clone  # r\n", "'once' for 'clone', which 'base' does not allow");
