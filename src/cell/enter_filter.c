@@ -12,6 +12,17 @@
 #include "cell/enter.h"
 
 #define NEW_LISTENER (1u << 3)
+#define WAIT_KILLABLE_RECV (1u << 5) /* Linux 5.19 */
+
+/* A call that the supervisor is at work on is only interrupted by death: no handler runs, and jumps out of the call, while
+ * the answer is being written. Older kernels do without: only a program that jumps so can then meet the answer late. */
+static long load(const struct sock_fprog *program)
+{
+    long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE_RECV, program);
+    if (r < 0 && errno == EINVAL)
+        r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, program);
+    return r;
+}
 
 int enter_filter(struct sc_enter *enter)
 {
@@ -19,7 +30,7 @@ int enter_filter(struct sc_enter *enter)
     struct sock_fprog program = {.len = (unsigned short)image->n_insns,
                                  .filter = (struct sock_filter *)sc_image_text(image, image->filter)};
     enter->object = "seccomp";
-    long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER, &program);
+    long r = load(&program);
     if (r < 0)
         return -errno;
     enter->listener = (int)r;
