@@ -44,8 +44,6 @@ static int release(struct sc_run *run, struct sc_err *err)
     works->graves[works->n_graves++] = run->cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
-    sc_close(&run->net_counts[0]);
-    sc_close(&run->net_counts[1]);
     sc_buf_fini(&run->stdin_chunk);
     free(run->reader);
     return r;
@@ -72,7 +70,6 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     struct sc_run run = {
         .works = works, .plan = works->plan, .callbacks = callbacks ? callbacks : &none, .result = result,
         .cell = SC_CELL_NONE,
-        .net_counts = {-1, -1},
     };
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;

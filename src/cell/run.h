@@ -58,8 +58,6 @@ struct sc_run {
     struct sc_buf stdin_chunk;      /* what was read from stdin_fd and not yet written */
     bool stdin_eof;
 
-    int net_counts[2];              /* the cell's own network counters, v4 and v6; -1: none */
-
     struct sc_frame_reader *reader;
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
     uint64_t cpu_base_ns, next_cpu_check_ns;
@@ -89,8 +87,7 @@ int sc_run_watch(struct sc_run *run, struct sc_err *err);
 void sc_run_notice(struct sc_run *run);
 /* run_answer.c: carries a reported call out for the cell. 0, or the negative errno that its caller is to get. */
 int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice);
-/* run_network.c: watch is called while process 1 lives, count any time after. */
-void sc_run_watch_network(struct sc_run *run);
+/* run_network.c: what the cell's network refused. */
 void sc_run_count_network(struct sc_run *run);
 /* run_bury.c: afterwards no process of the cell is left. */
 int sc_run_bury(struct sc_run *run, struct sc_err *err);

@@ -1,7 +1,5 @@
 /* Refused network, told by the kernel: a cell's namespace has no route but to itself, and counts what had none to take. Read
  * from outside; nothing inside can change it, and no call of the program is held up. */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,17 +32,6 @@ static uint64_t line(const char *table, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-void sc_run_watch_network(struct sc_run *run)
-{
-    static const char *const files[2] = {"snmp", "snmp6"};
-    char path[48];
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "/proc/%d/net/%s", run->cell.pid, files[i]);
-        run->net_counts[i] = open(path, O_RDONLY | O_CLOEXEC);
-    }
-}
-
-/* The open file belongs to the namespace, not to the process it was found by. */
 static uint64_t read_count(int fd, bool v6)
 {
     char text[16 * 1024];
@@ -58,7 +45,8 @@ static uint64_t read_count(int fd, bool v6)
 void sc_run_count_network(struct sc_run *run)
 {
     struct sc_result *result = run->result;
-    uint64_t refused = read_count(run->net_counts[0], false) + read_count(run->net_counts[1], true);
+    const int *counts = run->cell.space.net_counts;
+    uint64_t refused = read_count(counts[0], false) + read_count(counts[1], true);
     if (refused == 0)
         return;
     sc_result_deny(result, "network", "connect", "an address outside the cell", "network:none",

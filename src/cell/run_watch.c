@@ -31,7 +31,6 @@ static void on_started(struct sc_run *run)
     if (counts_cpu(run))
         sc_group_cpu_ns(&run->cell.space.group, &run->cpu_base_ns);
     run->next_cpu_check_ns = run->started_ns;
-    sc_run_watch_network(run);
 }
 
 /* The work folder is read later with the supervisor's own rights: it must be what it is said to be, not, say, the cell's

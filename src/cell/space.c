@@ -26,6 +26,8 @@
 #include "base/sys.h"
 #include "cell/maker.h"
 
+#define N_FDS 5 /* what inner() hands over */
+
 struct space_order {
     const struct sc_plan *plan;
     int parent_user_ns; /* rootless; -1: already there */
@@ -76,9 +78,18 @@ static int forbid_namespaces(void)
     return 0;
 }
 
+/* The open file belongs to the namespace, not to the process it was found by. Where the kernel has no IPv6 there is no
+ * snmp6, and nothing to count. */
+static int open_counts(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 && errno == ENOENT ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fd;
+}
+
 static void inner(int socket, struct space_order *order)
 {
     char byte;
+    bool whole = true;
     if (unshare(CLONE_NEWNET) < 0)
         sc_maker_fail(socket, "network namespace", "", -errno);
     int r = loopback_up();
@@ -89,8 +100,9 @@ static void inner(int socket, struct space_order *order)
     r = start_clocks(order);
     if (r < 0)
         sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
-    int fds[3] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
-                  open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC), -1};
+    int fds[N_FDS] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
+                      open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
+                      open_counts("/proc/thread-self/net/snmp"), open_counts("/proc/thread-self/net/snmp6"), -1};
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "", -errno);
     if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
@@ -98,10 +110,12 @@ static void inner(int socket, struct space_order *order)
     r = forbid_namespaces();
     if (r < 0)
         sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
-    fds[2] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
-    if (fds[0] < 0 || fds[1] < 0 || fds[2] < 0)
+    fds[N_FDS - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < N_FDS; i++)
+        whole = whole && fds[i] >= 0;
+    if (!whole)
         sc_maker_fail(socket, "namespace descriptors", "", -errno);
-    sc_maker_send(socket, fds, 3);
+    sc_maker_send(socket, fds, N_FDS);
     _exit(0);
 }
 
@@ -155,7 +169,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
                                 .monotonic_s = clock_age_s(CLOCK_MONOTONIC),
                                 .boot_s = clock_age_s(CLOCK_BOOTTIME)};
     struct sc_maker maker = {0};
-    int fds[3], r = 0;
+    int fds[N_FDS], r = 0;
     if (!plan->rootless) {
         space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
         if (space.id_lock < 0)
@@ -169,7 +183,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     }
     r = sc_maker_start(&maker, outer, &order, err);
     if (r == 0)
-        r = sc_maker_take(&maker, fds, 3, err);
+        r = sc_maker_take(&maker, fds, N_FDS, err);
     sc_maker_end(&maker);
     if (r < 0) {
         sc_space_close(&space);
@@ -178,7 +192,9 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     space.net_ns = fds[0];
     space.time_ns = fds[1];
     space.boot_s = order.boot_s;
-    space.user_ns = fds[2];
+    space.net_counts[0] = fds[2];
+    space.net_counts[1] = fds[3];
+    space.user_ns = fds[4];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;
     if (r == 0) {
@@ -203,6 +219,8 @@ int sc_space_close(struct sc_space *space)
     int r = space->has_group ? sc_group_close(&space->group) : 0;
     space->has_group = false;
     sc_close(&space->net_ns);
+    sc_close(&space->net_counts[0]);
+    sc_close(&space->net_counts[1]);
     sc_close(&space->time_ns);
     sc_close(&space->user_ns);
     sc_close(&space->id_lock);

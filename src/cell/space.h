@@ -14,6 +14,7 @@ struct sc_space {
     int tasks[SC_CTL_COUNT]; /* v1: where process 1 joins the groups */
     int n_tasks;
     int net_ns;  /* `lo` is up, nothing else is there */
+    int net_counts[2]; /* its counters, v4 and v6, open for reading */
     int time_ns; /* its monotonic and boot clocks started when it was made */
     uint64_t boot_s; /* what its boot clock is behind ours */
     int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
@@ -26,7 +27,8 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
 int sc_space_close(struct sc_space *space);
 
-#define SC_SPACE_NONE ((struct sc_space){.net_ns = -1, .time_ns = -1, .user_ns = -1, .id_lock = -1})
+#define SC_SPACE_NONE \
+    ((struct sc_space){.net_ns = -1, .net_counts = {-1, -1}, .time_ns = -1, .user_ns = -1, .id_lock = -1})
 
 /* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine. Returns a
  * descriptor that holds them (also when inherited), and the program's id; the agent's is one above. */

@@ -64,7 +64,7 @@ static void send_all(int sock, const uint8_t *data, size_t size)
 
 static void let_go(struct sc_run *run)
 {
-    int *const fds[] = {&run->cell.control, &run->cell.pidfd, &run->net_counts[0], &run->net_counts[1]};
+    int *const fds[] = {&run->cell.control, &run->cell.pidfd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
         sc_close(fds[i]);
     for (int i = 0; i < SC_READY_COUNT; i++)
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     sc_result_init(&result, 100, 100);
     struct sc_run run = {.works = &works, .plan = &plan, .callbacks = &callbacks, .result = &result, .cell = SC_CELL_NONE,
-                         .net_counts = {-1, -1}, .begun_ns = sc_now_ns()};
+                         .begun_ns = sc_now_ns()};
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
     run.reader = calloc(1, sizeof *run.reader);

@@ -2,6 +2,7 @@
  * processes from outside. Static, so that it starts fast and needs nothing of the root. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -184,6 +185,14 @@ static int many(int n)
     return 0;
 }
 
+/* An address of a documentation range; then ends at once. */
+static int dial(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
+    int sock = socket(AF_INET, SOCK_STREAM, 0);
+    return connect(sock, (struct sockaddr *)&to, sizeof to) < 0 && errno == ENETUNREACH ? 0 : 13;
+}
+
 static int show(const char *path)
 {
     struct stat st;
@@ -210,7 +219,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } plain[] = {{"spin", spin}, {"eat", eat}, {"count", count}, {"shut", shut}, {"terminal", terminal}, {"tree", tree},
-                 {"fill", fill}, {"storm", storm}};
+                 {"fill", fill}, {"storm", storm}, {"dial", dial}};
     static const struct {
         const char *name;
         int (*run)(int);

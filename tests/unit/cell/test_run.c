@@ -441,6 +441,21 @@ static void made_ahead(void **state)
     end(&w); /* and two that never ran */
 }
 
+/* Told every time, however short the program lived. */
+static void refused_network(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, "dial", "", NULL);
+    for (int i = 0; i < 20; i++) {
+        expect(&w, SC_STATUS_OK, 0);
+        assert_int_equal(w.result.n_denials, 1);
+        assert_string_equal(w.result.denials[0].layer, "network");
+        assert_int_equal(w.result.denials[0].count, 1);
+    }
+    end(&w);
+}
+
 static void two_plans(void **state)
 {
     (void)state;
@@ -534,6 +549,7 @@ int main(void)
         TEST(files_that_do_not_fit),
         TEST(nothing_to_run),
         TEST(made_ahead),
+        TEST(refused_network),
         TEST(two_plans),
         TEST(two_hundred),
         TEST(disk_image),

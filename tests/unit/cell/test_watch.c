@@ -61,7 +61,7 @@ static void open_stage(struct stage *s)
     s->works.plan = &s->plan;
     s->callbacks.cancel_fd = -1;
     s->run = (struct sc_run){.works = &s->works, .plan = &s->plan, .callbacks = &s->callbacks, .result = &s->result,
-                             .cell = SC_CELL_NONE, .net_counts = {-1, -1}, .begun_ns = sc_now_ns()};
+                             .cell = SC_CELL_NONE, .begun_ns = sc_now_ns()};
     for (int i = 0; i < SC_READY_COUNT; i++)
         s->run.ready[i] = -1;
     s->run.reader = calloc(1, sizeof *s->run.reader);
@@ -83,8 +83,6 @@ static void close_stage(struct stage *s)
     sc_cell_end(&s->run.cell);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&s->run.ready[i]);
-    sc_close(&s->run.net_counts[0]);
-    sc_close(&s->run.net_counts[1]);
     free(s->run.reader);
     sc_result_fini(&s->result);
     sc_spec_fini(&s->spec);
