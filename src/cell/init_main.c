@@ -41,11 +41,23 @@ static const struct stage PROGRAM_STAGES[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
+#ifdef SC_MUTANTS
+/* Test builds only: `list` is "filter,vacant". A test must fail when any one stage is left out, and what several walls
+ * hold is shown to be held by each of them. */
+static int left_out(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (!strncmp(list, name, len) && (list[len] == ',' || list[len] == '\0'))
+            return 1;
+    return 0;
+}
+#endif
+
 int sc_enter_stage(struct sc_enter *enter, const char *name, int (*stage)(struct sc_enter *))
 {
 #ifdef SC_MUTANTS
-    /* Test builds only: a test must fail when any one stage is left out. */
-    if (!strcmp(enter->boot.mutant, name))
+    if (left_out(enter->boot.mutant, name))
         return 0;
 #endif
     (void)name;

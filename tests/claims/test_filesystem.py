@@ -92,7 +92,7 @@ def test_mount_table():
 @claim("fs-mount-calls", "No mount can be made, moved, changed or taken away.", ["file system", "filter", "capabilities"])
 def test_mount_calls(probes):
     calls = ["mount_tmpfs", "mount_bind", "mount_proc", "remount", "umount", "pivot_root", "chroot", "fsopen", "fsmount",
-             "fspick", "open_tree", "move_mount", "mount_setattr"]
+             "fspick", "open_tree", "move_mount", "mount_setattr", "userns_mount"]
     all_are(probes.run("calls", calls), "EPERM")
     all_are(probes.run("calls", ["statmount", "listmount"]), "ENOSYS")
 

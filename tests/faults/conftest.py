@@ -11,6 +11,12 @@ BUILD = os.environ.get("SNAPCELL_BUILD", os.path.join(HERE, "..", "..", "build")
 
 
 @pytest.fixture(scope="session")
+def probes(tmp_path_factory):
+    import cell
+    return cell.Probes(tmp_path_factory.mktemp("probes"))
+
+
+@pytest.fixture(scope="session")
 def mutant():
     """The test build whose stages can be left out."""
     path = os.path.join(BUILD, "src", "snapcell-mutant")

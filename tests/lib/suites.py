@@ -19,8 +19,8 @@ def in_ci():
 
 
 def run(line, limit_s, place=None, env=None, cwd=None):
-    """Exit status, or None after the time limit; then nothing of the suite is left running."""
-    env = dict(place.environment() if place else os.environ, **(env or {}))
+    """Exit status, or None after the time limit; then nothing of the suite is left running. `env` is the whole of it."""
+    env = env or (place.environment() if place else None)
     child = subprocess.Popen(line, env=env, cwd=cwd, start_new_session=True, **(place.identity() if place else {}))
     try:
         return child.wait(limit_s)

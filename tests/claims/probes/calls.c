@@ -104,6 +104,22 @@ static int clone_with(unsigned long flags)
 static int do_unshare(char *arg) { return TRIED(syscall(SYS_unshare, strtoul(arg, NULL, 16))); }
 static int do_clone(char *arg) { return clone_with(strtoul(arg, NULL, 16)); }
 
+static int do_old_aio(char *arg)
+{
+    aio_context_t context = 0;
+    (void)arg;
+    return TRIED(syscall(SYS_io_setup, 8, &context));
+}
+
+/* A namespace of users and mounts of its own, then a mount in it: what a kernel hole is reached by. */
+static int do_userns_mount(char *arg)
+{
+    (void)arg;
+    if (syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return errno;
+    return TRIED(mount("none", "/tmp", "tmpfs", 0, ""));
+}
+
 static int do_clock_settime(char *arg)
 {
     struct timespec now;
@@ -182,7 +198,7 @@ static const struct attempt table[] = {
     CALL(lookup_dcookie), CALL(modify_ldt), CALL(personality), CALL(personality_ask), CALL(vhangup), CALL(nfsservctl),
     CALL(migrate_pages), CALL(move_pages), CALL(process_madvise), CALL(process_mrelease), CALL(clone3), CALL(unknown),
     CALL(landlock), CALL(getpid), CALL(setuid_root), CALL(setgid_root), CALL(setresuid_agent), CALL(setgroups),
-    CALL(setuid_self), CALL(unshare), CALL(clone), CALL(clock_settime), CALL(settimeofday), CALL(adjtimex), CALL(nice),
+    CALL(setuid_self), CALL(unshare), CALL(clone), CALL(userns_mount), CALL(old_aio), CALL(clock_settime), CALL(settimeofday), CALL(adjtimex), CALL(nice),
     CALL(nicer), CALL(realtime), CALL(oom_score), CALL(ptrace_child), CALL(int80), CALL(x32), {NULL, NULL},
 };
 
