@@ -14,7 +14,7 @@ struct sc_callbacks {
     void (*denial)(void *userdata, const struct sc_denial *denial);
     /* Called about ten times a second and at every event; a non-zero answer cancels the run. */
     int (*cancelled)(void *userdata);
-    /* A descriptor to watch: becoming readable means cancel. -1: none. */
+    /* A descriptor to watch: becoming readable means cancel. -1 or 0: none. */
     int cancel_fd;
     /* With plan->pty: the master side of the cell's terminal, valid until sc_cell_run returns. */
     void (*terminal)(void *userdata, int master_fd);

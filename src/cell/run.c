@@ -35,18 +35,19 @@ static int take(struct sc_run *run, struct sc_err *err)
     return sc_cell_make(works, &run->cell, err);
 }
 
-/* The groups go to their grave; everything else is closed now. */
-static int release(struct sc_run *run, struct sc_err *err)
+/* The groups go to their grave; everything else is closed now. That an earlier cell's group does not go is not this run's
+ * failure: the sweep at the next start sees to it. */
+static void release(struct sc_run *run)
 {
     struct sc_works *works = run->works;
-    int r = works->n_graves == SC_GRAVES_MAX ? sc_works_bury(works, err) : 0;
+    if (works->n_graves == SC_GRAVES_MAX)
+        sc_works_bury(works, NULL);
     sc_cell_end(&run->cell);
     works->graves[works->n_graves++] = run->cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
     sc_buf_fini(&run->stdin_chunk);
     free(run->reader);
-    return r;
 }
 
 static int run_in_cell(struct sc_run *run, struct sc_err *err)
@@ -78,6 +79,6 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     int r = take(&run, err);
     if (r == 0)
         r = run_in_cell(&run, err);
-    int released = release(&run, r < 0 ? NULL : err);
-    return r < 0 ? r : released;
+    release(&run);
+    return r;
 }

@@ -62,6 +62,8 @@ struct sc_run {
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
     uint64_t cpu_base_ns, next_cpu_check_ns;
     bool exec_used;                 /* `compute`: the one exec was let through */
+    uint64_t notices;               /* reported calls so far */
+    uint64_t next_notice_ns;        /* none is taken before */
     enum sc_end end;
     struct sc_msg_exit exit;
     struct sc_msg_failed failed;

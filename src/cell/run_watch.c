@@ -147,6 +147,8 @@ static uint64_t next_wake(const struct sc_run *run)
     uint64_t next = run->started_ns ? run->started_ns + run->plan->limits.wall : run->begun_ns + START_PATIENCE_NS;
     if (run->started_ns && counts_cpu(run))
         next = sc_min_u64(next, run->next_cpu_check_ns);
+    if (run->next_notice_ns > sc_now_ns())
+        next = sc_min_u64(next, run->next_notice_ns);
     if (run->callbacks->cancelled)
         next = sc_min_u64(next, sc_now_ns() + CANCEL_POLL_NS);
     return next;
@@ -177,7 +179,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
         [W_ERR] = run->cell.err,
         [W_IN] = have_bytes ? run->cell.in : -1,
         [W_STDIN_SOURCE] = stdin_from_fd && !have_bytes ? run->plan->spec->stdin_fd : -1,
-        [W_NOTICE] = run->ready[SC_READY_NOTIFY],
+        [W_NOTICE] = sc_now_ns() >= run->next_notice_ns ? run->ready[SC_READY_NOTIFY] : -1,
         [W_MEMORY] = run->cell.space.has_group ? run->cell.space.group.oom_event_fd : -1,
         [W_CANCEL] = run->callbacks->cancel_fd > 0 ? run->callbacks->cancel_fd : -1,
     };
