@@ -4,8 +4,8 @@
  *
  * No function logs, exits, starts a thread or keeps global state. Objects are used by one thread at a time;
  * different objects may be used by different threads. Functions return 0 or a count, or a negative errno; the
- * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are untouched
- * on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
+ * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are
+ * untouched on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
  */
 #ifndef SNAPCELL_H
 #define SNAPCELL_H
@@ -50,7 +50,8 @@ void snapcell_string_free(char *text);
 /* Looks at what this host can do, by trying. May move the calling process into a leaf group below its own
  * delegated cgroup, because groups with processes in them cannot have limited children. `cgroup_parent`: the
  * group below which cells make theirs ("/snapcell"), or NULL for the caller's own. */
-int snapcell_host_probe(const char *cgroup_parent, struct snapcell_host **ret_host, struct snapcell_error *error);
+int snapcell_host_probe(const char *cgroup_parent, struct snapcell_host **ret_host,
+                        struct snapcell_error *error);
 void snapcell_host_free(struct snapcell_host *host);
 /* Findings with a fix for each blocker; heap text, to be given to snapcell_string_free. */
 char *snapcell_host_json(const struct snapcell_host *host);
@@ -62,32 +63,38 @@ int snapcell_spec_new(struct snapcell_spec **ret_spec, struct snapcell_error *er
 int snapcell_spec_from_json(const char *json, size_t len, struct snapcell_spec **ret_spec,
                             struct snapcell_error *error);
 void snapcell_spec_free(struct snapcell_spec *spec);
-/* One option by its command-line name, from text: ("wall", "2.5s"), ("memory", "256M"), ("language", "python"). */
+/* One option by its command-line name, from text: ("wall", "2.5s"), ("memory", "256M"), ("language",
+ * "python"). */
 int snapcell_spec_set(struct snapcell_spec *spec, const char *option, const char *value,
                       struct snapcell_error *error);
 /* One more of a repeatable option: "file", "dir", "out", "env", "allow-degraded". */
 int snapcell_spec_add(struct snapcell_spec *spec, const char *option, const char *value,
                       struct snapcell_error *error);
 /* What runs: inline source, a host file, or a command inside the cell. The last call counts. */
-int snapcell_spec_set_code(struct snapcell_spec *spec, const char *code, size_t len, struct snapcell_error *error);
-int snapcell_spec_set_program(struct snapcell_spec *spec, const char *host_path, struct snapcell_error *error);
-int snapcell_spec_set_command(struct snapcell_spec *spec, const char *const *argv, struct snapcell_error *error);
+int snapcell_spec_set_code(struct snapcell_spec *spec, const char *code, size_t len,
+                           struct snapcell_error *error);
+int snapcell_spec_set_program(struct snapcell_spec *spec, const char *host_path,
+                              struct snapcell_error *error);
+int snapcell_spec_set_command(struct snapcell_spec *spec, const char *const *argv,
+                              struct snapcell_error *error);
 /* NULL-terminated arguments after the program. */
 int snapcell_spec_set_args(struct snapcell_spec *spec, const char *const *args, struct snapcell_error *error);
-int snapcell_spec_set_stdin(struct snapcell_spec *spec, const void *data, size_t len, struct snapcell_error *error);
+int snapcell_spec_set_stdin(struct snapcell_spec *spec, const void *data, size_t len,
+                            struct snapcell_error *error);
 
 /* ---- plan ---- */
 
 /* Checks the spec and works out everything that will be done. Host and spec must outlive the plan. */
-int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *host, struct snapcell_plan **ret_plan,
-                      struct snapcell_error *error);
+int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *host,
+                      struct snapcell_plan **ret_plan, struct snapcell_error *error);
 void snapcell_plan_free(struct snapcell_plan *plan);
 char *snapcell_plan_text(const struct snapcell_plan *plan);
 char *snapcell_plan_json(const struct snapcell_plan *plan);
 /* 1: both would do the same; 0: not; negative errno. */
 int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_plan *b);
-/* Makes ahead what does not depend on the single run (the template, and `cells` sealed cells, each used once), and removes
- * the empty control groups that ended runs left (at most eight; snapcell_plan_free does so too). */
+/* Makes ahead what does not depend on the single run (the template, and `cells` sealed cells, each used
+ * once), and removes the empty control groups that ended runs left (at most eight; snapcell_plan_free does so
+ * too). */
 int snapcell_plan_ready(struct snapcell_plan *plan, unsigned cells, struct snapcell_error *error);
 
 /* ---- run ---- */
@@ -102,8 +109,8 @@ struct snapcell_callbacks {
     int (*artifact)(void *userdata, const char *path, int fd, uint64_t size);
 };
 
-/* One run in one fresh cell; every process, mount and file of it is gone before this returns. 0: the result tells everything, also a
- * `sandbox_error`. `callbacks` may be NULL. */
+/* One run in one fresh cell; every process, mount and file of it is gone before this returns. 0: the result
+ * tells everything, also a `sandbox_error`. `callbacks` may be NULL. */
 int snapcell_run(struct snapcell_plan *plan, const struct snapcell_callbacks *callbacks,
                  struct snapcell_result **ret_result, struct snapcell_error *error);
 void snapcell_result_free(struct snapcell_result *result);

@@ -57,7 +57,8 @@ static void write_text(FILE *out, const char *text)
 
 static bool is_notice(const struct sc_filter_rule *rule)
 {
-    return rule->verdict == SC_FILTER_NOTIFY || rule->verdict == SC_FILTER_ONCE || rule->verdict == SC_FILTER_ANSWER;
+    return rule->verdict == SC_FILTER_NOTIFY || rule->verdict == SC_FILTER_ONCE ||
+           rule->verdict == SC_FILTER_ANSWER;
 }
 
 static const char *kind_of(const struct sc_filter_rule *rule)

@@ -1,12 +1,13 @@
-/* A small judge on top of libsnapcell: runs three answers to one task, none of which it trusts, and says what became of
- * each.
+/* A small judge on top of libsnapcell: runs three answers to one task, none of which it trusts, and says what
+ * became of each.
  *
  *     judge [ALLOW-DEGRADED]
  *
  * ALLOW-DEGRADED names what may be gone without on a host that cannot limit whole trees of processes, as in
  * "memory,cpu,cpus". The group below which cells are made is $SNAPCELL_CGROUP_PARENT, if that is set.
  *
- * Exit status: 0 when every answer came to the verdict that is expected here, 1 when not, 2 when no cell could be made.
+ * Exit status: 0 when every answer came to the verdict that is expected here, 1 when not, 2 when no cell
+ * could be made.
  */
 #include <snapcell.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ static int judge(const struct answer *answer, const struct snapcell_result *resu
     const char *verdict = status;
     if (!strcmp(status, "ok"))
         verdict = strcmp(output, solution) ? "wrong" : "right";
-    printf("%-4s %-8s %6.2f s  %5.1f MB  %s\n", answer->who, verdict, (double)snapcell_result_wall_ns(result) / 1e9,
+    printf("%-4s %-8s %6.2f s  %5.1f MB  %s\n", answer->who, verdict,
+           (double)snapcell_result_wall_ns(result) / 1e9,
            (double)snapcell_result_memory_peak_bytes(result) / 1e6, snapcell_result_message(result));
     return !strcmp(status, answer->expected) && strcmp(verdict, "wrong") != 0;
 }

@@ -1,5 +1,6 @@
-/* Files that go into the work folder before the program starts. Everything is opened below the folder, following no link,
- * with the file-system id of the program, so that no right of the agent's is at work here. */
+/* Files that go into the work folder before the program starts. Everything is opened below the folder,
+ * following no link, with the file-system id of the program, so that no right of the agent's is at work here.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static int open_file(int root, char *path, uint32_t mode, int *ret_fd)
     int parent = open_parent(root, path, &name);
     if (parent < 0)
         return parent;
-    int fd = sc_sys_openat2(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, BENEATH);
+    int fd =
+        sc_sys_openat2(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, BENEATH);
     close(parent);
     if (fd < 0)
         return fd;
@@ -74,8 +76,8 @@ static int take_path(const uint8_t *payload, uint32_t len, struct sc_msg_file *r
     return 0;
 }
 
-int sc_agent_file_message(struct sc_agent *agent, struct sc_agent_files *files, uint16_t type, const uint8_t *payload,
-                          uint32_t len)
+int sc_agent_file_message(struct sc_agent *agent, struct sc_agent_files *files, uint16_t type,
+                          const uint8_t *payload, uint32_t len)
 {
     static char path[4096];
     struct sc_msg_file head;

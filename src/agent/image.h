@@ -1,5 +1,6 @@
-/* The plan as the agent reads it: one flat, sealed, read-only block, the same for every cell of a plan. All places
- * are offsets from its start; the agent maps it and never writes. Trusted: only the supervisor makes it. */
+/* The plan as the agent reads it: one flat, sealed, read-only block, the same for every cell of a plan. All
+ * places are offsets from its start; the agent maps it and never writes. Trusted: only the supervisor makes
+ * it. */
 #ifndef SC_AGENT_IMAGE_H
 #define SC_AGENT_IMAGE_H
 
@@ -48,7 +49,7 @@ struct sc_image {
     uint32_t env, envc;
     uint32_t cwd, hostname;
     uint32_t agent_uid, program_uid; /* inside */
-    uint32_t n_pin;           /* bytes of a processor mask at `pin`; 0: not pinned */
+    uint32_t n_pin;                  /* bytes of a processor mask at `pin`; 0: not pinned */
     uint32_t pin;
 };
 

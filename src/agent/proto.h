@@ -1,5 +1,5 @@
-/* What supervisor and agent say to each other, and the descriptors the agent starts with. docs/agent-protocol.md
- * tells the same in words. Little-endian, as both ends run on one machine. */
+/* What supervisor and agent say to each other, and the descriptors the agent starts with.
+ * docs/agent-protocol.md tells the same in words. Little-endian, as both ends run on one machine. */
 #ifndef SC_AGENT_PROTO_H
 #define SC_AGENT_PROTO_H
 
@@ -21,9 +21,9 @@ enum sc_slot {
     SC_SLOT_TIME,
     SC_SLOT_USER,
     SC_SLOT_SUPERVISOR, /* pidfd: readable when the supervisor is dead */
-    SC_SLOT_ID_LOCK,  /* holds this cell's host uid for as long as the agent lives */
-    SC_SLOT_WORKDISK, /* detached mount of a disk-backed work folder */
-    SC_SLOT_GROUP,    /* first of the v1 `tasks` files */
+    SC_SLOT_ID_LOCK,    /* holds this cell's host uid for as long as the agent lives */
+    SC_SLOT_WORKDISK,   /* detached mount of a disk-backed work folder */
+    SC_SLOT_GROUP,      /* first of the v1 `tasks` files */
     SC_SLOT_GROUP_END = SC_SLOT_GROUP + 6,
     SC_SLOT_AGENT = SC_SLOT_GROUP_END, /* the agent's own image, close-on-exec */
     SC_SLOT_END,
@@ -47,11 +47,12 @@ enum sc_message {
 
 struct sc_boot {
     uint32_t version;
-    uint32_t n_groups;            /* tasks files at SC_SLOT_GROUP… */
-    uint32_t host_uid, host_gid;  /* the program's, as the template's user namespace names them: owner of fresh mounts */
+    uint32_t n_groups; /* tasks files at SC_SLOT_GROUP… */
+    uint32_t host_uid,
+        host_gid; /* the program's, as the template's user namespace names them: owner of fresh mounts */
     uint32_t pad;
-    uint16_t rows, cols;          /* of the terminal */
-    char mutant[32];              /* test builds only: the stage that is left out */
+    uint16_t rows, cols; /* of the terminal */
+    char mutant[32];     /* test builds only: the stage that is left out */
 };
 
 /* Descriptors that come with READY, in this order; `mask` in the payload tells which are there. */
@@ -59,7 +60,8 @@ enum sc_ready_fd {
     SC_READY_WORK,
     SC_READY_TMP,
     SC_READY_SHM,
-    SC_READY_MOUNTS, /* the cell's mount namespace: whoever watches the cell die holds it, see enter_vacant.c */
+    SC_READY_MOUNTS, /* the cell's mount namespace: whoever watches the cell die holds it, see enter_vacant.c
+                      */
     SC_READY_NOTIFY,
     SC_READY_PTY,
     SC_READY_COUNT
@@ -81,7 +83,7 @@ struct sc_msg_exit {
     uint64_t user_ns, system_ns, rss_peak_bytes;
 };
 struct sc_msg_failed {
-    int32_t code; /* negative errno */
+    int32_t code;   /* negative errno */
     char stage[28]; /* "mounts", "exec", "file", … */
     char object[96];
 };

@@ -1,8 +1,9 @@
 /* Theory of operation.
  *
- * The agent sleeps in poll on three descriptors: the supervisor's stream, its pidfd, and a signalfd for SIGCHLD. A program's end is
- * reported before any other dead child is looked at, so that a storm of orphans cannot delay the verdict. The stream's end
- * means the supervisor is gone: the agent exits, and the kernel kills every process of the pid namespace with it.
+ * The agent sleeps in poll on three descriptors: the supervisor's stream, its pidfd, and a signalfd for
+ * SIGCHLD. A program's end is reported before any other dead child is looked at, so that a storm of orphans
+ * cannot delay the verdict. The stream's end means the supervisor is gone: the agent exits, and the kernel
+ * kills every process of the pid namespace with it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -48,8 +49,8 @@ void sc_agent_fail(int control, const char *stage, const char *object, int code)
     _exit(1);
 }
 
-/* Writing files took the program's file-system id, and a program's start shared our memory while it changed its ids. Each sets
- * dumpable to what fs.suid_dumpable says. */
+/* Writing files took the program's file-system id, and a program's start shared our memory while it changed
+ * its ids. Each sets dumpable to what fs.suid_dumpable says. */
 static void be_sealed_again(const struct sc_agent *agent)
 {
     setfsgid(agent->image->agent_uid);
@@ -168,8 +169,8 @@ static void report_end(struct server *server, int status, const struct rusage *u
     end_all();
 }
 
-/* Bounded, so that children that die as fast as they are buried cannot keep us from the supervisor's stream. Whether there
- * may be more. */
+/* Bounded, so that children that die as fast as they are buried cannot keep us from the supervisor's stream.
+ * Whether there may be more. */
 static bool reap(struct server *server)
 {
     struct signalfd_siginfo info;

@@ -1,4 +1,5 @@
-/* A new program: a child that shares the agent's memory until exec, goes through the program stages, and becomes it. */
+/* A new program: a child that shares the agent's memory until exec, goes through the program stages, and
+ * becomes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -92,7 +93,8 @@ pid_t sc_agent_spawn(struct sc_agent *agent, struct sc_msg_failed *failed)
     fill(image, image->env, image->envc, env);
     failed->code = 0;
     child = (struct child){.agent = agent, .failed = failed, .argv = argv, .env = env};
-    /* CLONE_VFORK: the agent sleeps until the child has called exec or ended, so the shared memory has one user. */
+    /* CLONE_VFORK: the agent sleeps until the child has called exec or ended, so the shared memory has one
+     * user. */
     int pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     if (pid < 0) {
         sc_agent_describe(failed, "exec", "process", -errno);

@@ -15,8 +15,8 @@ enum sc_err_kind {
 
 struct sc_err {
     enum sc_err_kind kind;
-    int code;                      /* negative errno */
-    char field[SC_ERR_FIELD_MAX];  /* option or JSON field at fault, or "" */
+    int code;                     /* negative errno */
+    char field[SC_ERR_FIELD_MAX]; /* option or JSON field at fault, or "" */
     char message[SC_ERR_MESSAGE_MAX];
 };
 

@@ -55,7 +55,8 @@ int sc_write_file(int dirfd, const char *path, const char *text)
     int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    /* Kernel control files take one write: a second would be another command. One that was interrupted was none. */
+    /* Kernel control files take one write: a second would be another command. One that was interrupted was
+     * none. */
     ssize_t n;
     do
         n = write(fd, text, strlen(text));
@@ -150,7 +151,9 @@ ssize_t sc_recv_fds(int sock, void *data, size_t len, int *fds, size_t *n_fds)
         struct cmsghdr align;
     } control;
     struct iovec iov = {.iov_base = data, .iov_len = len};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.space,
                          .msg_controllen = sizeof control.space};
     size_t max = *n_fds, got = 0;
     ssize_t n;

@@ -1,4 +1,5 @@
-/* Frames on a stream socket: an eight-byte header and a bounded payload. Both ends treat the other as hostile. */
+/* Frames on a stream socket: an eight-byte header and a bounded payload. Both ends treat the other as
+ * hostile. */
 #ifndef SC_BASE_FRAME_H
 #define SC_BASE_FRAME_H
 
@@ -21,11 +22,11 @@ struct sc_frame_reader {
     uint8_t data[2 * (SC_FRAME_MAX + 8)];
     size_t used, start;
 };
-/* Fills from `sock` with one read, taking descriptors (marked close-on-exec) when `fds` is given. Byte count; 0: the
- * stream ended; negative errno (-EAGAIN on a nonblocking socket). */
+/* Fills from `sock` with one read, taking descriptors (marked close-on-exec) when `fds` is given. Byte count;
+ * 0: the stream ended; negative errno (-EAGAIN on a nonblocking socket). */
 ssize_t sc_frame_fill(struct sc_frame_reader *reader, int sock, int *fds, size_t *n_fds);
-/* 1: a whole frame stands in *ret_frame with its payload at *ret_payload (valid until the next fill); 0: more bytes are
- * needed; -EPROTO: a payload larger than the maximum. */
+/* 1: a whole frame stands in *ret_frame with its payload at *ret_payload (valid until the next fill); 0: more
+ * bytes are needed; -EPROTO: a payload larger than the maximum. */
 int sc_frame_next(struct sc_frame_reader *reader, struct sc_frame *ret_frame, const uint8_t **ret_payload);
 
 #endif

@@ -63,15 +63,28 @@ static int parse_scaled(const char *text, const struct unit *units, uint64_t *re
 }
 
 static const struct unit DURATIONS[] = {
-    {"", 1000000000u}, {"s", 1000000000u},        {"ms", 1000000u}, {"us", 1000u}, {"ns", 1u},
-    {"m", 60000000000u}, {"h", 3600000000000u}, {NULL, 0},
+    {"", 1000000000u}, {"s", 1000000000u},  {"ms", 1000000u},      {"us", 1000u},
+    {"ns", 1u},        {"m", 60000000000u}, {"h", 3600000000000u}, {NULL, 0},
 };
 
 static const struct unit SIZES[] = {
-    {"", 1},           {"B", 1},           {"K", 1ull << 10}, {"KB", 1ull << 10}, {"KiB", 1ull << 10},
-    {"k", 1ull << 10}, {"M", 1ull << 20},  {"MB", 1ull << 20}, {"MiB", 1ull << 20}, {"m", 1ull << 20},
-    {"G", 1ull << 30}, {"GB", 1ull << 30}, {"GiB", 1ull << 30}, {"g", 1ull << 30}, {"T", 1ull << 40},
-    {"TiB", 1ull << 40}, {NULL, 0},
+    {"", 1},
+    {"B", 1},
+    {"K", 1ull << 10},
+    {"KB", 1ull << 10},
+    {"KiB", 1ull << 10},
+    {"k", 1ull << 10},
+    {"M", 1ull << 20},
+    {"MB", 1ull << 20},
+    {"MiB", 1ull << 20},
+    {"m", 1ull << 20},
+    {"G", 1ull << 30},
+    {"GB", 1ull << 30},
+    {"GiB", 1ull << 30},
+    {"g", 1ull << 30},
+    {"T", 1ull << 40},
+    {"TiB", 1ull << 40},
+    {NULL, 0},
 };
 
 static const struct unit MILLI[] = {{"", 1000}, {NULL, 0}};
@@ -102,9 +115,9 @@ static void format_exact(uint64_t value, const struct unit *units, char *ret_tex
 
 void sc_format_duration(uint64_t ns, char *ret_text, size_t size)
 {
-    static const struct unit units[] = {{"h", 3600000000000u}, {"m", 60000000000u}, {"s", 1000000000u},
-                                        {"ms", 1000000u},      {"us", 1000u},       {"ns", 1},
-                                        {NULL, 0}};
+    static const struct unit units[] = {
+        {"h", 3600000000000u}, {"m", 60000000000u}, {"s", 1000000000u}, {"ms", 1000000u},
+        {"us", 1000u},         {"ns", 1},           {NULL, 0}};
     format_exact(ns, units, ret_text, size);
 }
 

@@ -1,5 +1,6 @@
 /* System calls that the C library lacks, and kernel constants newer than the installed headers.
- * Everything here returns a value >= 0 or a negative errno, and never touches errno's meaning for the caller. */
+ * Everything here returns a value >= 0 or a negative errno, and never touches errno's meaning for the caller.
+ */
 #ifndef SC_BASE_SYS_H
 #define SC_BASE_SYS_H
 
@@ -10,8 +11,8 @@
 #include <unistd.h>
 
 /* ---- processes ---- */
-/* A function that runs in a child within the caller's memory and never returns there: AddressSanitizer would take the marks it
- * leaves on the child's stack for the caller's. */
+/* A function that runs in a child within the caller's memory and never returns there: AddressSanitizer would
+ * take the marks it leaves on the child's stack for the caller's. */
 #define SC_BORROWED_MEMORY __attribute__((no_sanitize_address))
 
 #ifndef CLONE_NEWTIME
@@ -23,11 +24,12 @@
 #define SC_CLONE_INTO_CGROUP 0x200000000ull
 
 struct sc_clone_args {
-    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size,
+        cgroup;
 };
 
-/* clone3 whose child runs fn(arg) on args->stack and ends with its return value. With CLONE_VM | CLONE_VFORK the
- * caller sleeps until the child has called exec or ended. Linux 5.5 (set_tid), 5.7 (cgroup). */
+/* clone3 whose child runs fn(arg) on args->stack and ends with its return value. With CLONE_VM | CLONE_VFORK
+ * the caller sleeps until the child has called exec or ended. Linux 5.5 (set_tid), 5.7 (cgroup). */
 long sc_sys_clone3_call(struct sc_clone_args *args, int (*fn)(void *), void *arg);
 int sc_sys_pidfd_open(pid_t pid);
 int sc_sys_pidfd_kill(int pidfd, int signal);
@@ -69,10 +71,10 @@ int sc_sys_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, u
 #define SC_LANDLOCK_FS_WRITE_FILE (1ull << 1)
 #define SC_LANDLOCK_FS_READ_FILE (1ull << 2)
 #define SC_LANDLOCK_FS_READ_DIR (1ull << 3)
-#define SC_LANDLOCK_FS_TRUNCATE (1ull << 14) /* ABI 3 */
+#define SC_LANDLOCK_FS_TRUNCATE (1ull << 14)  /* ABI 3 */
 #define SC_LANDLOCK_FS_IOCTL_DEV (1ull << 15) /* ABI 5 */
 #define SC_LANDLOCK_FS_ABI1 ((1ull << 13) - 1)
-#define SC_LANDLOCK_FS_REFER (1ull << 13) /* ABI 2 */
+#define SC_LANDLOCK_FS_REFER (1ull << 13)           /* ABI 2 */
 #define SC_LANDLOCK_SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6 */
 #define SC_LANDLOCK_SCOPE_SIGNAL (1ull << 1)        /* ABI 6 */
 int sc_sys_landlock_create(uint64_t handled_fs, uint64_t scoped);

@@ -28,12 +28,12 @@ struct sc_callbacks {
 struct sc_works;
 int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct sc_err *err);
 void sc_works_free(struct sc_works *works);
-/* Makes `cells` cells ahead, up to the point where a program could start in them, and removes the empty groups of
- * ended ones. Each is used once. */
+/* Makes `cells` cells ahead, up to the point where a program could start in them, and removes the empty
+ * groups of ended ones. Each is used once. */
 int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err);
 
-/* One run in one fresh cell. 0: `result` tells everything, also SC_STATUS_SANDBOX_ERROR. `queue_ns` is how long
- * the caller waited before. */
+/* One run in one fresh cell. 0: `result` tells everything, also SC_STATUS_SANDBOX_ERROR. `queue_ns` is how
+ * long the caller waited before. */
 int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, uint64_t queue_ns,
                 struct sc_result *result, struct sc_err *err);
 

@@ -41,19 +41,33 @@ static int make_file_system(int fd, const struct sc_plan *plan, uint32_t uid, st
     if (copy < 0)
         return sc_err_sys(err, -errno, "disk image");
     snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
-    /* Each takes 256 bytes of the image: more than an eighth of it for them, and a small one could hold nothing else. */
+    /* Each takes 256 bytes of the image: more than an eighth of it for them, and a small one could hold
+     * nothing else. */
     snprintf(inodes, sizeof inodes, "%llu",
              (unsigned long long)sc_min_u64(plan->limits.disk_inodes, plan->limits.disk / 2048));
     snprintf(features, sizeof features, "root_owner=%u:%u,lazy_itable_init=1,nodiscard", uid, uid);
-    char *const argv[] = {(char *)"mkfs.ext4", (char *)"-q", (char *)"-F", (char *)"-O", (char *)"^has_journal", (char *)"-m",
-                          (char *)"0",         (char *)"-N", inodes,       (char *)"-E", features,               path,
+    char *const argv[] = {(char *)"mkfs.ext4",
+                          (char *)"-q",
+                          (char *)"-F",
+                          (char *)"-O",
+                          (char *)"^has_journal",
+                          (char *)"-m",
+                          (char *)"0",
+                          (char *)"-N",
+                          inodes,
+                          (char *)"-E",
+                          features,
+                          path,
                           NULL};
     int r = sc_tool_run(argv);
     close(copy);
-    return r < 0 ? sc_err_sys(err, r, "mkfs.ext4 on an image of %llu bytes", (unsigned long long)plan->limits.disk) : 0;
+    return r < 0 ? sc_err_sys(err, r, "mkfs.ext4 on an image of %llu bytes",
+                              (unsigned long long)plan->limits.disk)
+                 : 0;
 }
 
-/* A loop device that frees itself with its last user. Another process may take the number between the two calls: try again. */
+/* A loop device that frees itself with its last user. Another process may take the number between the two
+ * calls: try again. */
 static int attach_loop(int image, char ret_path[32], struct sc_err *err)
 {
     int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -90,7 +104,8 @@ static int mount_loop(const char *path, struct sc_err *err)
         close(fs);
     if (r < 0)
         return sc_err_sys(err, r, "mounting the disk image");
-    unlinkat(r, "lost+found", AT_REMOVEDIR); /* an empty folder like any other would be; it may stay if it must */
+    unlinkat(r, "lost+found",
+             AT_REMOVEDIR); /* an empty folder like any other would be; it may stay if it must */
     return r;
 }
 

@@ -1,11 +1,12 @@
-/* Disk-backed work folders (root): an ext4 file system in an unlinked file, behind a loop device that goes by itself. */
+/* Disk-backed work folders (root): an ext4 file system in an unlinked file, behind a loop device that goes by
+ * itself. */
 #ifndef SC_CELL_DISK_H
 #define SC_CELL_DISK_H
 
 #include "plan/plan.h"
 
-/* A detached mount of a fresh file system of the plan's size, owned by `uid`. Nothing of it stays when the last descriptor
- * and mount are gone, whoever is killed. */
+/* A detached mount of a fresh file system of the plan's size, owned by `uid`. Nothing of it stays when the
+ * last descriptor and mount are gone, whoever is killed. */
 int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_err *err);
 
 #endif

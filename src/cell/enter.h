@@ -1,5 +1,6 @@
-/* The stages of src/cell/stages.def. They run in the agent's small process only: no allocation, no stdio, nothing of the
- * supervisor's memory. Each returns 0, or a negative errno with `object` naming what it was about. */
+/* The stages of src/cell/stages.def. They run in the agent's small process only: no allocation, no stdio,
+ * nothing of the supervisor's memory. Each returns 0, or a negative errno with `object` naming what it was
+ * about. */
 #ifndef SC_CELL_ENTER_H
 #define SC_CELL_ENTER_H
 
@@ -14,9 +15,9 @@ struct sc_enter {
     const char *object; /* for the report when a stage fails */
     int mount_ns;       /* keeps the cell's mount namespace alive: nobody lives in it */
     int work_fd, tmp_fd, shm_fd;
-    int proc_fd;        /* detached, writable /proc of the cell for AppArmor; -1 when not needed */
-    int ruleset;        /* Landlock; -1: this host has none, and that was accepted */
-    int listener;       /* refused calls of interest are told here; -1: none */
+    int proc_fd;  /* detached, writable /proc of the cell for AppArmor; -1 when not needed */
+    int ruleset;  /* Landlock; -1: this host has none, and that was accepted */
+    int listener; /* refused calls of interest are told here; -1: none */
     int pty_master, pty_slave;
 };
 

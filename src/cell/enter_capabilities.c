@@ -1,7 +1,6 @@
-/* Should: the agent keeps only what starting and ending programs under another id takes (CAP_SETUID, CAP_SETGID, CAP_KILL),
- *   valid in the cell's own user namespace; the bounding set is empty, so that no exec gives any back.
- * Must not: leave an inheritable or ambient capability.
- * Verified by: claims capabilities-*.
+/* Should: the agent keeps only what starting and ending programs under another id takes (CAP_SETUID,
+ * CAP_SETGID, CAP_KILL), valid in the cell's own user namespace; the bounding set is empty, so that no exec
+ * gives any back. Must not: leave an inheritable or ambient capability. Verified by: claims capabilities-*.
  */
 #include <errno.h>
 #include <linux/capability.h>

@@ -1,7 +1,7 @@
-/* Should: only the system calls of the plan's profile reach the kernel; the refused ones of interest are told to the
- *   supervisor, which answers them with the errno that the profile names.
- * Must not: let a call through that was decided on by looking at memory, which another thread could change.
- * Verified by: claims filter-*, the sweep in tests/unit/filter.
+/* Should: only the system calls of the plan's profile reach the kernel; the refused ones of interest are told
+ * to the supervisor, which answers them with the errno that the profile names. Must not: let a call through
+ * that was decided on by looking at memory, which another thread could change. Verified by: claims filter-*,
+ * the sweep in tests/unit/filter.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -14,8 +14,9 @@
 #define NEW_LISTENER (1u << 3)
 #define WAIT_KILLABLE_RECV (1u << 5) /* Linux 5.19 */
 
-/* A call that the supervisor is at work on is only interrupted by death: no handler runs, and jumps out of the call, while
- * the answer is being written. Older kernels do without: only a program that jumps so can then meet the answer late. */
+/* A call that the supervisor is at work on is only interrupted by death: no handler runs, and jumps out of
+ * the call, while the answer is being written. Older kernels do without: only a program that jumps so can
+ * then meet the answer late. */
 static long load(const struct sock_fprog *program)
 {
     long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, NEW_LISTENER | WAIT_KILLABLE_RECV, program);

@@ -1,7 +1,6 @@
-/* Should: every process of the cell is counted and limited from its first instruction on; the cell sees its own group as
- *   the root of the hierarchy.
- * Must not: write cgroup.procs (it waits for an RCU grace period, milliseconds); leave a group file open.
- * Verified by: claims group-*, namespaces-cgroup.
+/* Should: every process of the cell is counted and limited from its first instruction on; the cell sees its
+ * own group as the root of the hierarchy. Must not: write cgroup.procs (it waits for an RCU grace period,
+ * milliseconds); leave a group file open. Verified by: claims group-*, namespaces-cgroup.
  */
 #include <errno.h>
 #include <sched.h>
@@ -10,7 +9,8 @@
 #include "base/sys.h"
 #include "cell/enter.h"
 
-/* v1: a single-threaded process moves itself by writing "0" to `tasks`. On v2 the cell was cloned into its group. */
+/* v1: a single-threaded process moves itself by writing "0" to `tasks`. On v2 the cell was cloned into its
+ * group. */
 int enter_group(struct sc_enter *enter)
 {
     for (uint32_t i = 0; i < enter->boot.n_groups; i++) {

@@ -1,7 +1,7 @@
-/* Should: the file rules once more, kept by another part of the kernel: read and execute below the root, write only below
- *   the writable places; no abstract socket and no signal to anybody outside the programs' domain (Linux 6.12).
- * Must not: come before the mounts: a rule made on a mount point does not reach what is mounted over it later.
- * Verified by: claims landlock-*.
+/* Should: the file rules once more, kept by another part of the kernel: read and execute below the root,
+ * write only below the writable places; no abstract socket and no signal to anybody outside the programs'
+ * domain (Linux 6.12). Must not: come before the mounts: a rule made on a mount point does not reach what is
+ * mounted over it later. Verified by: claims landlock-*.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,8 @@ int enter_limits(struct sc_enter *enter)
         if (value > both.rlim_max)
             value = both.rlim_max;
         both.rlim_cur = value;
-        /* A second more for the hard limit: so the end comes by SIGXCPU, which says why, and not by SIGKILL. */
+        /* A second more for the hard limit: so the end comes by SIGXCPU, which says why, and not by SIGKILL.
+         */
         if (image->rlimits[i].resource == RLIMIT_CPU && value < both.rlim_max)
             both.rlim_max = value + 1;
         else

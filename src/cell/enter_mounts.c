@@ -1,7 +1,7 @@
-/* Should: the cell sees the template, read-only, with fresh file systems where it may write, a /proc of its own pid
- *   namespace, and covers over what /proc tells of the whole host.
- * Must not: leave any path to the host's tree; mount anything without nosuid, or writable, but what the plan names.
- * Verified by: claims fs-*, proc-*.
+/* Should: the cell sees the template, read-only, with fresh file systems where it may write, a /proc of its
+ * own pid namespace, and covers over what /proc tells of the whole host. Must not: leave any path to the
+ * host's tree; mount anything without nosuid, or writable, but what the plan names. Verified by: claims fs-*,
+ * proc-*.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,8 @@ static int make_fresh(const struct sc_image_fresh *fresh, const char *path, cons
     return r;
 }
 
-/* proc is made before the template is joined: in a user namespace the kernel wants to see another whole /proc there. */
+/* proc is made before the template is joined: in a user namespace the kernel wants to see another whole /proc
+ * there. */
 static int make_all(struct sc_enter *enter, int mounts[SC_IMAGE_FRESH_MAX])
 {
     const struct sc_image *image = enter->image;

@@ -11,7 +11,8 @@ int enter_pin(struct sc_enter *enter)
 {
     const struct sc_image *image = enter->image;
     enter->object = "processors";
-    if (image->n_pin && sched_setaffinity(0, image->n_pin, (const cpu_set_t *)sc_image_text(image, image->pin)) < 0)
+    if (image->n_pin &&
+        sched_setaffinity(0, image->n_pin, (const cpu_set_t *)sc_image_text(image, image->pin)) < 0)
         return -errno;
     return 0;
 }

@@ -1,7 +1,7 @@
-/* Should: nothing the cell runs can gain a right by exec; the agent's memory, descriptors and environment are closed to
- *   everybody else. (The agent learns of its supervisor's death by a pidfd and by the stream's end: the kernel's parent's-death
- *   signal would come with the end of the thread that made the cell.)
- * Must not: come before a change of credentials, which makes a process dumpable again where fs.suid_dumpable says so.
+/* Should: nothing the cell runs can gain a right by exec; the agent's memory, descriptors and environment are
+ * closed to everybody else. (The agent learns of its supervisor's death by a pidfd and by the stream's end:
+ * the kernel's parent's-death signal would come with the end of the thread that made the cell.) Must not:
+ * come before a change of credentials, which makes a process dumpable again where fs.suid_dumpable says so.
  * Verified by: claims agent-memory, privileges-no-new.
  */
 #include <errno.h>

@@ -1,7 +1,6 @@
-/* Should: the program has its three streams and nothing else open, a session of its own, no pending or ignored signals,
- *   and a terminal only where the plan gives it one of the cell's.
- * Must not: leave it the caller's terminal or any descriptor of the agent's.
- * Verified by: claims streams-*.
+/* Should: the program has its three streams and nothing else open, a session of its own, no pending or
+ * ignored signals, and a terminal only where the plan gives it one of the cell's. Must not: leave it the
+ * caller's terminal or any descriptor of the agent's. Verified by: claims streams-*.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* Should: monotonic and boot clocks start near zero in the cell, so that the host's uptime does not show. The namespace was
- *   made ahead (src/cell/space.c), because offsets can be written only while nobody is in it.
+/* Should: monotonic and boot clocks start near zero in the cell, so that the host's uptime does not show. The
+ * namespace was made ahead (src/cell/space.c), because offsets can be written only while nobody is in it.
  * Must not: touch the wall clock, which has no namespace.
  * Verified by: claims namespaces-time.
  */

@@ -1,7 +1,7 @@
-/* Should: nothing that the cell does is done with a right of the host's: its user namespace maps only the agent's and the
- *   program's ids, to host ids that own nothing, and can hold no further namespaces.
- * Must not: map host uid 0; keep supplementary groups (rootless they cannot be given up, and lead to no file in the cell).
- * Verified by: claims ids-*.
+/* Should: nothing that the cell does is done with a right of the host's: its user namespace maps only the
+ * agent's and the program's ids, to host ids that own nothing, and can hold no further namespaces. Must not:
+ * map host uid 0; keep supplementary groups (rootless they cannot be given up, and lead to no file in the
+ * cell). Verified by: claims ids-*.
  */
 #include <errno.h>
 #include <grp.h>

@@ -1,11 +1,11 @@
-/* Should: the cell's processes have their root in the cell's mount namespace, but belong to another that holds nothing. So
- *   the mount table shows nothing of the host, and every call that changes mounts fails, even with full privilege, for
- *   it may only touch mounts of the caller's own namespace.
- * Must not: be followed by any stage that mounts. Nobody lives in the cell's mount namespace, so it lasts as long as somebody
- *   has it open, and with its end the covers over /proc go while what they cover can still be reached. A process closes its
- *   descriptors before the kernel kills its pid namespace: so the supervisor has it open too, until process 1 is dead, and
- *   process 1, before it ends, ends everybody else.
- * Verified by: claims fs-mount-table, fs-mount-calls, end-covers.
+/* Should: the cell's processes have their root in the cell's mount namespace, but belong to another that
+ * holds nothing. So the mount table shows nothing of the host, and every call that changes mounts fails, even
+ * with full privilege, for it may only touch mounts of the caller's own namespace. Must not: be followed by
+ * any stage that mounts. Nobody lives in the cell's mount namespace, so it lasts as long as somebody has it
+ * open, and with its end the covers over /proc go while what they cover can still be reached. A process
+ * closes its descriptors before the kernel kills its pid namespace: so the supervisor has it open too, until
+ * process 1 is dead, and process 1, before it ends, ends everybody else. Verified by: claims fs-mount-table,
+ * fs-mount-calls, end-covers.
  */
 #include <errno.h>
 #include <fcntl.h>

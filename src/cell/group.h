@@ -19,26 +19,28 @@ struct sc_group_usage {
 /* One directory for each distinct hierarchy in use. */
 #define SC_GROUP_DIRS_MAX SC_CTL_COUNT
 struct sc_group {
-    int dir_fds[SC_CTL_COUNT];  /* by controller; -1: not had. v2: all the same directory, descriptors apart */
+    int dir_fds[SC_CTL_COUNT]; /* by controller; -1: not had. v2: all the same directory, descriptors apart */
     int parent_fds[SC_CTL_COUNT];
-    char name[80];              /* "snapcell-<pid>-<starttime>-<pid ns>-<n>": whose it is shows when it is stale */
-    bool v2;                    /* there is a v2 group: join by CLONE_INTO_CGROUP with v2_fd */
-    int v2_fd;                  /* borrowed from dir_fds; -1: none. A mixed host needs it and the task descriptors */
-    /* Becomes readable when the kernel ran out of memory in the group (v1: eventfd; v2: epoll on memory.events,
-     * which also moves when the limit is merely touched): then ask sc_group_oom, which quiets it. -1: none. */
+    char name[80]; /* "snapcell-<pid>-<starttime>-<pid ns>-<n>": whose it is shows when it is stale */
+    bool v2;       /* there is a v2 group: join by CLONE_INTO_CGROUP with v2_fd */
+    int v2_fd;     /* borrowed from dir_fds; -1: none. A mixed host needs it and the task descriptors */
+    /* Becomes readable when the kernel ran out of memory in the group (v1: eventfd; v2: epoll on
+     * memory.events, which also moves when the limit is merely touched): then ask sc_group_oom, which quiets
+     * it. -1: none. */
     int oom_event_fd;
-    int oom_fd, cpu_fd;         /* counters kept open: memory.events or memory.oom_control; cpu.stat or cpuacct.usage */
+    int oom_fd,
+        cpu_fd; /* counters kept open: memory.events or memory.oom_control; cpu.stat or cpuacct.usage */
     enum sc_cgroup_version versions[SC_CTL_COUNT];
     signed char shares[SC_CTL_COUNT]; /* the first controller with the same directory: itself, if its own */
 };
 
 /* Makes the groups and writes every value of plan->cgroup. On failure nothing is left behind. */
 int sc_group_open(struct sc_group *group, const struct sc_plan *plan, struct sc_err *err);
-/* v1: descriptors of the `tasks` files that the child writes "0" to, before anything else; opened for writing.
- * Returns how many (0 on v2); the caller closes them. */
+/* v1: descriptors of the `tasks` files that the child writes "0" to, before anything else; opened for
+ * writing. Returns how many (0 on v2); the caller closes them. */
 int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT]);
-/* Kills every process in the groups: cgroup.kill and back at once; without it no more forks, then cgroup.procs until
- * it is empty, for at most 2 s. 0, or negative errno (-EBUSY: some are left). */
+/* Kills every process in the groups: cgroup.kill and back at once; without it no more forks, then
+ * cgroup.procs until it is empty, for at most 2 s. 0, or negative errno (-EBUSY: some are left). */
 int sc_group_kill(struct sc_group *group);
 /* 1 when no process is left in any of them, 0 when some are. */
 int sc_group_empty(struct sc_group *group);

@@ -1,5 +1,6 @@
-/* One host uid for each live cell. The ids in use are locks on bytes of one file: the kernel lets a lock go when its last
- * holder is gone, so that a killed supervisor leaks none, and the agent holds its cell's for as long as it lives. */
+/* One host uid for each live cell. The ids in use are locks on bytes of one file: the kernel lets a lock go
+ * when its last holder is gone, so that a killed supervisor leaks none, and the agent holds its cell's for as
+ * long as it lives. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

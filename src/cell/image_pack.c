@@ -51,22 +51,26 @@ static uint32_t put_list(struct packer *packer, const struct sc_strv *list)
 
 static void pack_mounts(struct packer *packer, const struct sc_plan *plan, struct sc_image *image)
 {
-    static const uint32_t kinds[] = {[SC_FRESH_TMPFS] = SC_IMAGE_TMPFS, [SC_FRESH_PROC] = SC_IMAGE_PROC,
-                                     [SC_FRESH_DEVPTS] = SC_IMAGE_DEVPTS, [SC_FRESH_IMAGE] = SC_IMAGE_WORKDISK};
+    static const uint32_t kinds[] = {[SC_FRESH_TMPFS] = SC_IMAGE_TMPFS,
+                                     [SC_FRESH_PROC] = SC_IMAGE_PROC,
+                                     [SC_FRESH_DEVPTS] = SC_IMAGE_DEVPTS,
+                                     [SC_FRESH_IMAGE] = SC_IMAGE_WORKDISK};
     _Static_assert(SC_IMAGE_FRESH_MAX >= SC_PLAN_FRESH_MAX && SC_IMAGE_MASK_MAX >= SC_PLAN_MASK_MAX &&
                        SC_IMAGE_LOCK_MAX >= SC_PLAN_LOCK_MAX && SC_IMAGE_RLIMIT_MAX >= SC_PLAN_RLIMIT_MAX,
                    "the image holds what a plan can hold");
     for (size_t i = 0; i < plan->n_fresh; i++)
-        image->fresh[i] = (struct sc_image_fresh){kinds[plan->fresh[i].kind], put_text(packer, plan->fresh[i].path),
-                                                  plan->fresh[i].mode,        plan->fresh[i].owned,
-                                                  plan->fresh[i].bytes,       plan->fresh[i].inodes};
+        image->fresh[i] =
+            (struct sc_image_fresh){kinds[plan->fresh[i].kind], put_text(packer, plan->fresh[i].path),
+                                    plan->fresh[i].mode,        plan->fresh[i].owned,
+                                    plan->fresh[i].bytes,       plan->fresh[i].inodes};
     image->n_fresh = (uint32_t)plan->n_fresh;
     for (size_t i = 0; i < plan->n_masks; i++)
-        image->masks[i] =
-            (struct sc_image_mask){put_text(packer, plan->masks[i].path), put_text(packer, plan->masks[i].with)};
+        image->masks[i] = (struct sc_image_mask){put_text(packer, plan->masks[i].path),
+                                                 put_text(packer, plan->masks[i].with)};
     image->n_masks = (uint32_t)plan->n_masks;
     for (size_t i = 0; i < plan->n_locks; i++)
-        image->locks[i] = (struct sc_image_lock){plan->locks[i].access, put_text(packer, plan->locks[i].path), 0};
+        image->locks[i] =
+            (struct sc_image_lock){plan->locks[i].access, put_text(packer, plan->locks[i].path), 0};
     image->n_locks = (uint32_t)plan->n_locks;
     image->landlock_fs = plan->landlock_handled_fs;
     image->landlock_scoped = plan->landlock_scoped;
@@ -101,7 +105,8 @@ int sc_image_pack(const struct sc_plan *plan, struct sc_err *err)
     struct sc_image image = {
         .magic = SC_IMAGE_MAGIC,
         .version = SC_IMAGE_VERSION,
-        .flags = (plan->rootless ? SC_IMAGE_ROOTLESS : 0) | (plan->agent_shares_uid ? SC_IMAGE_SHARED_UID : 0) |
+        .flags = (plan->rootless ? SC_IMAGE_ROOTLESS : 0) |
+                 (plan->agent_shares_uid ? SC_IMAGE_SHARED_UID : 0) |
                  (plan->apparmor ? SC_IMAGE_APPARMOR : 0) | (plan->pty ? SC_IMAGE_PTY : 0),
         .agent_uid = plan->agent_shares_uid ? SC_CELL_UID : SC_CELL_AGENT_UID,
         .program_uid = SC_CELL_UID,

@@ -1,5 +1,6 @@
-/* The agent's first half: from exec to a sealed cell. The supervisor starts this program as process 1 of fresh
- * namespaces with the descriptors of enum sc_slot; it runs the agent stages of stages.def in order, says READY, and serves.
+/* The agent's first half: from exec to a sealed cell. The supervisor starts this program as process 1 of
+ * fresh namespaces with the descriptors of enum sc_slot; it runs the agent stages of stages.def in order,
+ * says READY, and serves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +43,8 @@ static const struct stage PROGRAM_STAGES[] = {
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 #ifdef SC_MUTANTS
-/* Test builds only: `list` is "filter,vacant". A test must fail when any one stage is left out, and what several walls
- * hold is shown to be held by each of them. */
+/* Test builds only: `list` is "filter,vacant". A test must fail when any one stage is left out, and what
+ * several walls hold is shown to be held by each of them. */
 static int left_out(const char *list, const char *name)
 {
     size_t len = strlen(name);
@@ -88,8 +89,8 @@ static int enter_program(void *data, struct sc_msg_failed *failed)
     return 0;
 }
 
-/* exec keeps ignored signals ignored: what the caller ignored must not become the program's. By the raw call, for the C
- * library keeps some numbers to itself. SIGKILL and SIGSTOP refuse, and are never ignored. */
+/* exec keeps ignored signals ignored: what the caller ignored must not become the program's. By the raw call,
+ * for the C library keeps some numbers to itself. SIGKILL and SIGSTOP refuse, and are never ignored. */
 static void reset_signals(void)
 {
     static const uint64_t standard[4]; /* struct sigaction as the kernel has it: SIG_DFL, no flags */
@@ -105,7 +106,8 @@ static const struct sc_image *map_image(void)
     struct stat st;
     if (fstat(SC_SLOT_IMAGE, &st) < 0 || st.st_size < (off_t)sizeof(struct sc_image))
         sc_agent_fail(SC_SLOT_CONTROL, "agent", "image", -EINVAL);
-    const struct sc_image *image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, SC_SLOT_IMAGE, 0);
+    const struct sc_image *image =
+        mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, SC_SLOT_IMAGE, 0);
     if (image == MAP_FAILED)
         sc_agent_fail(SC_SLOT_CONTROL, "agent", "image", -errno);
     if (image->magic != SC_IMAGE_MAGIC || image->version != SC_IMAGE_VERSION || image->size != st.st_size)
@@ -148,7 +150,7 @@ static void say_ready(struct sc_enter *enter)
         struct sc_frame head;
         struct sc_msg_ready ready;
     } message = {.head = {.len = sizeof message.ready, .type = SC_MSG_READY}};
-    const int all[SC_READY_COUNT] = {enter->work_fd, enter->tmp_fd, enter->shm_fd,
+    const int all[SC_READY_COUNT] = {enter->work_fd,  enter->tmp_fd,   enter->shm_fd,
                                      enter->mount_ns, enter->listener, enter->pty_master};
     int fds[SC_READY_COUNT];
     size_t n = 0;
@@ -165,8 +167,15 @@ static void say_ready(struct sc_enter *enter)
 
 int main(void)
 {
-    static struct sc_enter enter = {.mount_ns = -1, .work_fd = -1, .tmp_fd = -1, .shm_fd = -1, .proc_fd = -1,
-                                    .ruleset = -1, .listener = -1, .pty_master = -1, .pty_slave = -1};
+    static struct sc_enter enter = {.mount_ns = -1,
+                                    .work_fd = -1,
+                                    .tmp_fd = -1,
+                                    .shm_fd = -1,
+                                    .proc_fd = -1,
+                                    .ruleset = -1,
+                                    .listener = -1,
+                                    .pty_master = -1,
+                                    .pty_slave = -1};
     reset_signals();
     umask(022); /* the caller's own is not for the folders of a cell */
     enter.image = map_image();
@@ -180,7 +189,12 @@ int main(void)
         open_terminal(&enter);
     say_ready(&enter);
     static struct sc_agent agent;
-    agent = (struct sc_agent){.image = enter.image, .control = SC_SLOT_CONTROL, .supervisor = SC_SLOT_SUPERVISOR, .work_fd = enter.work_fd,
-                              .enter_program = enter_program, .data = &enter, .pty_master = enter.pty_master};
+    agent = (struct sc_agent){.image = enter.image,
+                              .control = SC_SLOT_CONTROL,
+                              .supervisor = SC_SLOT_SUPERVISOR,
+                              .work_fd = enter.work_fd,
+                              .enter_program = enter_program,
+                              .data = &enter,
+                              .pty_master = enter.pty_master};
     sc_agent_serve(&agent);
 }

@@ -108,9 +108,9 @@ static int send_boot(const struct sc_cell *cell)
     return sc_frame_send(cell->control, SC_MSG_BOOT, 0, &boot, sizeof boot);
 }
 
-/* An ordinary user's child changes credentials in our memory, which makes the whole process undumpable for a moment: another
- * thread that looked just then would take that for what its caller wants, and leave it so. The property is the process's, so
- * the order is, too. */
+/* An ordinary user's child changes credentials in our memory, which makes the whole process undumpable for a
+ * moment: another thread that looked just then would take that for what its caller wants, and leave it so.
+ * The property is the process's, so the order is, too. */
 static pid_t spawn(struct sc_spawn_order *order)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -122,7 +122,8 @@ static pid_t spawn(struct sc_spawn_order *order)
     return pid;
 }
 
-static int start_agent(const struct sc_works *works, struct sc_cell *cell, const struct start *start, struct sc_err *err)
+static int start_agent(const struct sc_works *works, struct sc_cell *cell, const struct start *start,
+                       struct sc_err *err)
 {
     struct sc_spawn_order order;
     fill_slots(works, cell, start, &order);
@@ -189,7 +190,8 @@ void sc_cell_end(struct sc_cell *cell)
     /* Without our end of its stream the agent ends, and the kernel ends the namespace with it. */
     sc_close(&cell->control);
     if (cell->pid > 0) {
-        /* By descriptor: where the caller ignores SIGCHLD or waits for any child, the number may be another's by now. */
+        /* By descriptor: where the caller ignores SIGCHLD or waits for any child, the number may be another's
+         * by now. */
         if (cell->pidfd >= 0)
             sc_sys_pidfd_kill(cell->pidfd, SIGKILL);
         else

@@ -1,4 +1,5 @@
-/* A cell before its program: namespaces, groups, streams, and process 1 sealing itself. Made ahead or when needed, used once. */
+/* A cell before its program: namespaces, groups, streams, and process 1 sealing itself. Made ahead or when
+ * needed, used once. */
 #ifndef SC_CELL_MAKE_H
 #define SC_CELL_MAKE_H
 
@@ -14,13 +15,13 @@ struct sc_cell {
     int in, out, err; /* our ends of the program's streams; -1 once closed */
 };
 
-#define SC_CELL_NONE \
+#define SC_CELL_NONE                                                                                         \
     ((struct sc_cell){.space = SC_SPACE_NONE, .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1})
 
 /* Starts process 1, which seals the cell while the caller goes on; what it says waits in the stream. */
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
-/* Ends a cell that never ran, or whose processes are dead already: kills, reaps, closes. The groups' removal is
- * the space's, which stays open. */
+/* Ends a cell that never ran, or whose processes are dead already: kills, reaps, closes. The groups' removal
+ * is the space's, which stays open. */
 void sc_cell_end(struct sc_cell *cell);
 
 #endif

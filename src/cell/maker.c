@@ -24,7 +24,8 @@ pid_t sc_maker_fork(void)
     return pid;
 }
 
-int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data), void *data, struct sc_err *err)
+int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data), void *data,
+                   struct sc_err *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -32,8 +33,8 @@ int sc_maker_start(struct sc_maker *maker, void (*body)(int socket, void *data),
     pid_t pid = sc_maker_fork();
     if (pid == 0) {
         close(ends[0]);
-        /* No parent's-death signal: it would come with the end of the caller's thread. When the caller is gone, the next
-         * report or wait fails, and that ends us. */
+        /* No parent's-death signal: it would come with the end of the caller's thread. When the caller is
+         * gone, the next report or wait fails, and that ends us. */
         body(ends[1], data);
         _exit(0);
     }
@@ -59,7 +60,8 @@ int sc_maker_take(struct sc_maker *maker, int *ret_fds, size_t n_fds, struct sc_
     }
     for (size_t i = 0; i < got; i++)
         close(fds[i]);
-    if (n == (ssize_t)sizeof report && report.code == 0) /* the kernel leaves out those there is no room for */
+    if (n == (ssize_t)sizeof report &&
+        report.code == 0) /* the kernel leaves out those there is no room for */
         return sc_err_sys(err, -EMFILE, "taking descriptors of a helper process");
     if (n != (ssize_t)sizeof report)
         return sc_err_set(err, SC_ERR_SANDBOX, -EPIPE, "a helper process ended without an answer");

@@ -35,8 +35,8 @@ static int take(struct sc_run *run, struct sc_err *err)
     return sc_cell_make(works, &run->cell, err);
 }
 
-/* The groups go to their grave; everything else is closed now. That an earlier cell's group does not go is not this run's
- * failure: the sweep at the next start sees to it. */
+/* The groups go to their grave; everything else is closed now. That an earlier cell's group does not go is
+ * not this run's failure: the sweep at the next start sees to it. */
 static void release(struct sc_run *run)
 {
     struct sc_works *works = run->works;
@@ -69,7 +69,10 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
 {
     static const struct sc_callbacks none = {.cancel_fd = -1};
     struct sc_run run = {
-        .works = works, .plan = works->plan, .callbacks = callbacks ? callbacks : &none, .result = result,
+        .works = works,
+        .plan = works->plan,
+        .callbacks = callbacks ? callbacks : &none,
+        .result = result,
         .cell = SC_CELL_NONE,
     };
     for (int i = 0; i < SC_READY_COUNT; i++)

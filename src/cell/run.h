@@ -1,8 +1,8 @@
 /* One run, from beginning to end: what the files of src/cell/run_*.c share.
  *
  * take (a cell made ahead, or made now) → feed (files) → watch (until something ends it) → bury (kill, drain,
- * reap) → collect (artifacts) → judge (verdict). Each step takes the run as the one before left it; bury is reached on every
- * way out once there is a cell.
+ * reap) → collect (artifacts) → judge (verdict). Each step takes the run as the one before left it; bury is
+ * reached on every way out once there is a cell.
  */
 #ifndef SC_CELL_RUN_H
 #define SC_CELL_RUN_H
@@ -21,10 +21,10 @@ struct seccomp_notif;
 struct sc_works {
     const struct sc_plan *plan;
     struct sc_template tmpl;
-    int agent; /* the agent's sealed image */
-    int image; /* the plan's */
-    int null;  /* /dev/null */
-    int self;  /* pidfd of this process */
+    int agent;             /* the agent's sealed image */
+    int image;             /* the plan's */
+    int null;              /* /dev/null */
+    int self;              /* pidfd of this process */
     struct sc_cell *cells; /* made ahead: sealed, waiting for their program */
     size_t n_cells;
     /* Empty groups of ended cells: removing them takes the kernel a while, and nobody waits for it. */
@@ -35,14 +35,14 @@ struct sc_works {
 /* Why the supervisor ended the cell; NONE: the program ended by itself. The first reason stays. */
 enum sc_end {
     SC_END_NONE = 0,
-    SC_END_EXIT,      /* the agent reported the program's end */
+    SC_END_EXIT, /* the agent reported the program's end */
     SC_END_WALL,
     SC_END_CPU,
     SC_END_MEMORY,
     SC_END_OUTPUT,
     SC_END_CANCEL,
-    SC_END_AGENT,     /* the agent is gone without a report */
-    SC_END_FAILED,    /* the agent reported a failure of its own */
+    SC_END_AGENT,  /* the agent is gone without a report */
+    SC_END_FAILED, /* the agent reported a failure of its own */
 };
 
 struct sc_run {
@@ -52,22 +52,22 @@ struct sc_run {
     struct sc_result *result;
 
     struct sc_cell cell;
-    int ready[SC_READY_COUNT];      /* descriptors from the agent, by enum sc_ready_fd */
+    int ready[SC_READY_COUNT]; /* descriptors from the agent, by enum sc_ready_fd */
     bool has_ready;
     size_t stdin_done;
-    struct sc_buf stdin_chunk;      /* what was read from stdin_fd and not yet written */
+    struct sc_buf stdin_chunk; /* what was read from stdin_fd and not yet written */
     bool stdin_eof;
 
     struct sc_frame_reader *reader;
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
     uint64_t cpu_base_ns, next_cpu_check_ns;
-    bool exec_used;                 /* `compute`: the one exec was let through */
-    uint64_t notices;               /* reported calls so far */
-    uint64_t next_notice_ns;        /* none is taken before */
+    bool exec_used;          /* `compute`: the one exec was let through */
+    uint64_t notices;        /* reported calls so far */
+    uint64_t next_notice_ns; /* none is taken before */
     enum sc_end end;
     struct sc_msg_exit exit;
     struct sc_msg_failed failed;
-    struct rusage agent_usage;      /* of the agent and everything it reaped */
+    struct rusage agent_usage; /* of the agent and everything it reaped */
 };
 
 /* Removes what is left of ended cells. Negative errno when a group does not go. */
@@ -87,7 +87,8 @@ int sc_run_feed(struct sc_run *run, struct sc_err *err);
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
 /* run_notice.c: one call that was reported. */
 void sc_run_notice(struct sc_run *run);
-/* run_answer.c: carries a reported call out for the cell. 0, or the negative errno that its caller is to get. */
+/* run_answer.c: carries a reported call out for the cell. 0, or the negative errno that its caller is to get.
+ */
 int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice);
 /* run_network.c: what the cell's network refused. */
 void sc_run_count_network(struct sc_run *run);

@@ -1,14 +1,17 @@
-/* System calls that the policy has answered for the cell, because the kernel's own answer would be the host's.
+/* System calls that the policy has answered for the cell, because the kernel's own answer would be the
+ * host's.
  *
- * The caller waits in its call while its answer is written into its memory. Nothing is read there, and nothing is decided.
- * A process number alone would not do to write by: the caller may be killed any time, and its number be another process's
- * by then. So its memory is opened first, and only then is the kernel asked whether the call is still waited for: if it is,
- * what was opened is the caller's, and stays so. (Such a write also reaches private pages that the caller may not write to
- * itself: its own copies, never the file's.)
+ * The caller waits in its call while its answer is written into its memory. Nothing is read there, and
+ * nothing is decided. A process number alone would not do to write by: the caller may be killed any time, and
+ * its number be another process's by then. So its memory is opened first, and only then is the kernel asked
+ * whether the call is still waited for: if it is, what was opened is the caller's, and stays so. (Such a
+ * write also reaches private pages that the caller may not write to itself: its own copies, never the
+ * file's.)
  *
- * Opening takes the right to trace the caller. We have it, without any capability of ours, because the cell's user
- * namespace is ours or lies in one of ours. Where it is refused all the same, the call is not there (ENOSYS): by Yama's
- * scope 3, or to an ordinary user when the program has made itself undumpable, for then root owns its files of /proc.
+ * Opening takes the right to trace the caller. We have it, without any capability of ours, because the cell's
+ * user namespace is ours or lies in one of ours. Where it is refused all the same, the call is not there
+ * (ENOSYS): by Yama's scope 3, or to an ordinary user when the program has made itself undumpable, for then
+ * root owns its files of /proc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +35,8 @@ static long uptime_s(const struct sc_run *run)
     return now.tv_sec - (long)run->cell.space.boot_s + (now.tv_nsec > 0);
 }
 
-/* Without a group to ask, the cell's use is not known: all is free then, as /proc/meminfo says. One process, as
- * /proc/loadavg says: the right number would take one more file to read, and bash asks at its start. */
+/* Without a group to ask, the cell's use is not known: all is free then, as /proc/meminfo says. One process,
+ * as /proc/loadavg says: the right number would take one more file to read, and bash asks at its start. */
 static void fill_sysinfo(const struct sc_run *run, struct sysinfo *ret_info)
 {
     uint64_t total = run->plan->limits.memory, used = 0;

@@ -1,6 +1,6 @@
-/* Artifacts: files the program left behind, taken after everything that could change them is dead. The tree is hostile:
- * every name is opened below the work folder, following no link and crossing no mount; only regular files come out, within
- * the limits on size, count and depth. */
+/* Artifacts: files the program left behind, taken after everything that could change them is dead. The tree
+ * is hostile: every name is opened below the work folder, following no link and crossing no mount; only
+ * regular files come out, within the limits on size, count and depth. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,8 +42,8 @@ static int hit_limit(struct collector *c, const char *path, const char *why)
     return skip(c, path, why);
 }
 
-/* What cannot be opened is skipped, with its reason; that we have no descriptors or memory left is nobody's fault but ours, and
- * must not look as if the file had not been there. */
+/* What cannot be opened is skipped, with its reason; that we have no descriptors or memory left is nobody's
+ * fault but ours, and must not look as if the file had not been there. */
 static int not_opened(struct collector *c, const char *path, const char *why, int code)
 {
     if (code == -EMFILE || code == -ENFILE || code == -ENOMEM)
@@ -71,9 +71,9 @@ static int open_list(int dir, DIR **ret_stream)
     return 0;
 }
 
-/* Opens DIR/path for writing on the host, making folders on the way; never through a link of anybody's making. The program
- * chose the name: in a folder that was given for its artifacts they replace what is there, in the caller's current one they
- * never do. */
+/* Opens DIR/path for writing on the host, making folders on the way; never through a link of anybody's
+ * making. The program chose the name: in a folder that was given for its artifacts they replace what is
+ * there, in the caller's current one they never do. */
 static int open_target(const char *dir, const char *path, char *ret_saved, size_t size)
 {
     char part[PATH_MAX];
@@ -135,11 +135,13 @@ static int save(struct collector *c, int fd, const char *path, uint64_t size)
     const struct sc_callbacks *callbacks = c->run->callbacks;
     if (callbacks->artifact) {
         int r = callbacks->artifact(callbacks->userdata, path, fd, size);
-        return r < 0 ? sc_err_sys(c->err, r, "handing over artifact %s", path) : sc_result_add_artifact(c->run->result, path, NULL, size);
+        return r < 0 ? sc_err_sys(c->err, r, "handing over artifact %s", path)
+                     : sc_result_add_artifact(c->run->result, path, NULL, size);
     }
     int to = open_target(c->out->dir, path, saved, sizeof saved);
     if (to == -EEXIST)
-        return skip(c, path, "the current folder has a file of that name; --out GLOB:DIR names a folder of its own");
+        return skip(c, path,
+                    "the current folder has a file of that name; --out GLOB:DIR names a folder of its own");
     if (to == -ENAMETOOLONG || to == -ELOOP || to == -EISDIR || to == -ENOTDIR)
         return skip(c, path, "its name cannot be used below the output folder");
     if (to < 0)
@@ -172,8 +174,8 @@ static int take_entry(struct collector *c, int dir, const char *name, const char
 {
     struct stat st;
     /* O_PATH first: to open a fifo or a device would be to act on it. */
-    int fd = sc_sys_openat2(dir, name, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0, SC_RESOLVE_BENEATH | SC_RESOLVE_NO_MAGICLINKS |
-                                                                          SC_RESOLVE_NO_XDEV);
+    int fd = sc_sys_openat2(dir, name, O_PATH | O_CLOEXEC | O_NOFOLLOW, 0,
+                            SC_RESOLVE_BENEATH | SC_RESOLVE_NO_MAGICLINKS | SC_RESOLVE_NO_XDEV);
     if (fd < 0)
         return not_opened(c, path, "cannot be opened", fd);
     int r = fstat(fd, &st) < 0 ? -errno : 0;

@@ -9,7 +9,8 @@
 #include "base/sys.h"
 #include "cell/run.h"
 
-/* A process with a large memory takes milliseconds to die; one that hangs in the kernel may take longer, but not for ever. */
+/* A process with a large memory takes milliseconds to die; one that hangs in the kernel may take longer, but
+ * not for ever. */
 #define DEATH_PATIENCE_NS (30 * SC_NS_PER_S)
 /* When process 1 has not gone by then, its groups are asked too. */
 #define GROUP_PATIENCE_NS (1 * SC_NS_PER_S)
@@ -19,11 +20,13 @@ static int wait_for_death(struct sc_run *run, uint64_t patience_ns)
 {
     uint64_t until = sc_now_ns() + patience_ns;
     for (;;) {
-        struct pollfd polls[3] = {{run->cell.pidfd, POLLIN, 0}, {run->cell.out, POLLIN, 0}, {run->cell.err, POLLIN, 0}};
+        struct pollfd polls[3] = {
+            {run->cell.pidfd, POLLIN, 0}, {run->cell.out, POLLIN, 0}, {run->cell.err, POLLIN, 0}};
         uint64_t now = sc_now_ns();
         if (now >= until)
             return -ETIMEDOUT;
-        const struct timespec timeout = {(time_t)((until - now) / SC_NS_PER_S), (long)((until - now) % SC_NS_PER_S)};
+        const struct timespec timeout = {(time_t)((until - now) / SC_NS_PER_S),
+                                         (long)((until - now) % SC_NS_PER_S)};
         if (ppoll(polls, 3, &timeout, NULL) < 0 && errno != EINTR)
             return -errno;
         /* Full pipes hold nobody who is being killed, but what is in them belongs to the result. */
@@ -52,7 +55,8 @@ int sc_run_bury(struct sc_run *run, struct sc_err *err)
     }
     pid_t pid = run->cell.pid;
     run->cell.pid = 0;
-    /* ECHILD: the caller ignores SIGCHLD, or waited for any child. It is dead all the same; only its usage is lost. */
+    /* ECHILD: the caller ignores SIGCHLD, or waited for any child. It is dead all the same; only its usage is
+     * lost. */
     while (wait4(pid, NULL, __WALL, &run->agent_usage) < 0 && errno != ECHILD)
         if (errno != EINTR)
             return sc_err_sys(err, -errno, "wait");

@@ -1,5 +1,5 @@
-/* What goes into the cell before the program starts: its source, files and folders, as messages to the agent, which writes
- * them as the program's user and on the cell's account. */
+/* What goes into the cell before the program starts: its source, files and folders, as messages to the agent,
+ * which writes them as the program's user and on the cell's account. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,13 +108,16 @@ static int send_entry(struct feeder *feeder, int dir, const char *name, const ch
     if (fd < 0 || fstat(fd, &st) < 0) {
         int r = -errno;
         sc_close(&fd);
-        return r == -ELOOP ? sc_err_usage(feeder->err, "dir", "%s: is a symbolic link; a copied folder may hold only "
-                                          "files and folders", path)
+        return r == -ELOOP ? sc_err_usage(feeder->err, "dir",
+                                          "%s: is a symbolic link; a copied folder may hold only "
+                                          "files and folders",
+                                          path)
                            : not_opened(feeder, "dir", path, r);
     }
     int r;
     if (++feeder->files > TREE_FILES_MAX)
-        r = sc_err_usage(feeder->err, "dir", "%s: more than %d files; mount it with :ro instead", path, TREE_FILES_MAX);
+        r = sc_err_usage(feeder->err, "dir", "%s: more than %d files; mount it with :ro instead", path,
+                         TREE_FILES_MAX);
     else if (S_ISDIR(st.st_mode))
         r = send_tree(feeder, fd, path, depth + 1);
     else if (S_ISREG(st.st_mode))
@@ -184,8 +187,9 @@ int sc_run_feed(struct sc_run *run, struct sc_err *err)
     int r = send_program(&feeder, spec);
     for (size_t i = 0; i < spec->n_files && r == 0; i++) {
         const struct sc_spec_file *file = &spec->files[i];
-        r = file->host ? send_host_file(&feeder, file->host, file->path, file->mode)
-                       : send_bytes(&feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
+        r = file->host
+                ? send_host_file(&feeder, file->host, file->path, file->mode)
+                : send_bytes(&feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
     }
     if (r == 0)
         r = send_dirs(&feeder, spec);

@@ -1,5 +1,5 @@
-/* The verdict, from evidence: what the supervisor itself did, what the kernel counted, what wait said. Never from exit code
- * 137 or from anything the program wrote. */
+/* The verdict, from evidence: what the supervisor itself did, what the kernel counted, what wait said. Never
+ * from exit code 137 or from anything the program wrote. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -16,10 +16,12 @@ static uint64_t ns_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
-/* tmpfs counts to the last page; ext4 says "no space" while a few blocks are left that it keeps for its own tables. */
+/* tmpfs counts to the last page; ext4 says "no space" while a few blocks are left that it keeps for its own
+ * tables. */
 static bool is_full(const struct statfs *st)
 {
-    uint64_t kept = st->f_type == EXT4_SUPER_MAGIC ? sc_min_u64(64, st->f_blocks / 16) + st->f_blocks / 1024 : 0;
+    uint64_t kept =
+        st->f_type == EXT4_SUPER_MAGIC ? sc_min_u64(64, st->f_blocks / 16) + st->f_blocks / 1024 : 0;
     return st->f_blocks > 0 && st->f_bavail <= kept;
 }
 
@@ -90,8 +92,8 @@ static void judge_code(struct sc_run *run, int code)
     }
 }
 
-/* Where no group counts, the kernel ends a process that is over its own limit with a signal of that meaning. It counts ticks for
- * that, and tells the time that really passed: under load the two differ. */
+/* Where no group counts, the kernel ends a process that is over its own limit with a signal of that meaning.
+ * It counts ticks for that, and tells the time that really passed: under load the two differ. */
 static bool over_own_cpu(const struct sc_run *run, int number)
 {
     uint64_t used = run->exit.user_ns + run->exit.system_ns, limit = run->plan->limits.cpu;
@@ -120,12 +122,13 @@ static void judge_failure(struct sc_run *run, struct sc_err *err)
 {
     struct sc_result *result = run->result;
     const struct sc_msg_failed *failed = &run->failed;
-    if (!strcmp(failed->stage, "exec") && (failed->code == -ENOENT || failed->code == -EACCES || failed->code == -ENOEXEC)) {
+    if (!strcmp(failed->stage, "exec") &&
+        (failed->code == -ENOENT || failed->code == -EACCES || failed->code == -ENOEXEC)) {
         /* Nothing of ours: the command does not exist in the cell, or is no program. As a shell tells it. */
         result->status = SC_STATUS_ERROR;
         result->exit_code = failed->code == -ENOENT ? 127 : 126;
-        snprintf(result->message, sizeof result->message, "%s: cannot be started in the cell: %s", failed->object,
-                 strerror(-failed->code));
+        snprintf(result->message, sizeof result->message, "%s: cannot be started in the cell: %s",
+                 failed->object, strerror(-failed->code));
         return;
     }
     result->status = SC_STATUS_SANDBOX_ERROR;
@@ -149,8 +152,10 @@ static int refuse_files(struct sc_run *run, struct sc_err *err)
     if (run->end != SC_END_FAILED || strcmp(failed->stage, "file") != 0)
         return 0;
     if (failed->code == -ENOSPC || failed->code == -EDQUOT)
-        return sc_err_usage(err, "disk", "the files given do not fit into the work folder; --disk or --disk-inodes must be "
-                            "larger");
+        return sc_err_usage(
+            err, "disk",
+            "the files given do not fit into the work folder; --disk or --disk-inodes must be "
+            "larger");
     if (failed->code == -EEXIST)
         return sc_err_usage(err, "file", "%s: two files of this name were given", failed->object);
     return sc_err_sys(err, failed->code, "putting %s into the work folder", failed->object);
@@ -172,7 +177,8 @@ int sc_run_judge(struct sc_run *run, struct sc_err *err)
     int status = run->exit.wait_status;
     switch (run->end) {
     case SC_END_EXIT:
-        /* A kill for memory means the whole cell's. Version 1 tells of it while the rest still runs, and may be a little late. */
+        /* A kill for memory means the whole cell's. Version 1 tells of it while the rest still runs, and may
+         * be a little late. */
         if (result->limits_hit & SC_HIT_MEMORY)
             say(result, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
         else if (WIFEXITED(status))

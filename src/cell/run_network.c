@@ -1,5 +1,5 @@
-/* Refused network, told by the kernel: a cell's namespace has no route but to itself, and counts what had none to take. Read
- * from outside; nothing inside can change it, and no call of the program is held up. */
+/* Refused network, told by the kernel: a cell's namespace has no route but to itself, and counts what had
+ * none to take. Read from outside; nothing inside can change it, and no call of the program is held up. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

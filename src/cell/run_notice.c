@@ -1,6 +1,6 @@
-/* System calls that the filter reports. Most are refused with the policy's errno, whatever the call's arguments point to:
- * nothing is decided here by looking at memory. The first exec under `compute` goes on because it is the first; what the
- * policy says to answer is answered by run_answer.c. */
+/* System calls that the filter reports. Most are refused with the policy's errno, whatever the call's
+ * arguments point to: nothing is decided here by looking at memory. The first exec under `compute` goes on
+ * because it is the first; what the policy says to answer is answered by run_answer.c. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <string.h>

@@ -50,7 +50,8 @@ void sc_run_drain(struct sc_run *run)
     int *const ends[2] = {&run->cell.out, &run->cell.err};
     for (int i = 0; i < 2; i++) {
         uint64_t *total = i == 0 ? &run->result->out.total : &run->result->err.total;
-        for (uint64_t before = *total, last = UINT64_MAX; *ends[i] >= 0 && *total - before < DRAIN_MAX; last = *total) {
+        for (uint64_t before = *total, last = UINT64_MAX; *ends[i] >= 0 && *total - before < DRAIN_MAX;
+             last = *total) {
             if (last == *total)
                 break; /* nothing more without waiting */
             sc_run_read_stream(run, ends[i], i + 1);
@@ -76,8 +77,8 @@ static bool refill(struct sc_run *run)
     return true;
 }
 
-/* A program that does not read its stdin must not end its caller by SIGPIPE. Of this thread only: the signal is held back
- * during the write, and taken if it is the write's. */
+/* A program that does not read its stdin must not end its caller by SIGPIPE. Of this thread only: the signal
+ * is held back during the write, and taken if it is the write's. */
 static ssize_t write_quietly(int fd, const char *data, size_t len)
 {
     const struct timespec now = {0};
@@ -110,7 +111,9 @@ void sc_run_write_stdin(struct sc_run *run)
         data = (const char *)run->stdin_chunk.data;
         len = run->stdin_chunk.len;
     }
-    ssize_t n = run->stdin_done < len ? write_quietly(run->cell.in, data + run->stdin_done, len - run->stdin_done) : 0;
+    ssize_t n = run->stdin_done < len
+                    ? write_quietly(run->cell.in, data + run->stdin_done, len - run->stdin_done)
+                    : 0;
     if (n > 0)
         run->stdin_done += (size_t)n;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)

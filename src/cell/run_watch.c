@@ -1,5 +1,6 @@
-/* The supervisor's loop: everything that can happen while a program runs, until one thing ends it. The agent's report is read
- * before any clock is looked at, so that a program that ended in time is never called late. */
+/* The supervisor's loop: everything that can happen while a program runs, until one thing ends it. The
+ * agent's report is read before any clock is looked at, so that a program that ended in time is never called
+ * late. */
 #include <errno.h>
 #include <poll.h>
 #include <linux/magic.h>
@@ -17,7 +18,18 @@
 #define CANCEL_POLL_NS (100 * SC_NS_PER_MS)
 #define CPU_CHECK_MIN_NS (1 * SC_NS_PER_MS)
 
-enum watched { W_CONTROL, W_PIDFD, W_OUT, W_ERR, W_IN, W_STDIN_SOURCE, W_NOTICE, W_MEMORY, W_CANCEL, W_COUNT };
+enum watched {
+    W_CONTROL,
+    W_PIDFD,
+    W_OUT,
+    W_ERR,
+    W_IN,
+    W_STDIN_SOURCE,
+    W_NOTICE,
+    W_MEMORY,
+    W_CANCEL,
+    W_COUNT
+};
 
 static bool counts_cpu(const struct sc_run *run)
 {
@@ -33,8 +45,8 @@ static void on_started(struct sc_run *run)
     run->next_cpu_check_ns = run->started_ns;
 }
 
-/* The work folder is read later with the supervisor's own rights: it must be what it is said to be, not, say, the cell's
- * /proc. */
+/* The work folder is read later with the supervisor's own rights: it must be what it is said to be, not, say,
+ * the cell's /proc. */
 static bool is_work_folder(int fd)
 {
     struct stat st;
@@ -44,8 +56,8 @@ static bool is_work_folder(int fd)
 }
 
 /* READY comes once, before everything else. Takes the descriptors, also when it fails. */
-static int store_ready(struct sc_run *run, const struct sc_frame *frame, const uint8_t *payload, const int *fds,
-                       size_t n_fds)
+static int store_ready(struct sc_run *run, const struct sc_frame *frame, const uint8_t *payload,
+                       const int *fds, size_t n_fds)
 {
     struct sc_msg_ready ready = {0};
     bool again = run->has_ready;
@@ -125,7 +137,8 @@ static int read_control(struct sc_run *run)
     return r;
 }
 
-/* The earliest moment at which the processor budget can be gone, were all the cell's processors busy until then. */
+/* The earliest moment at which the processor budget can be gone, were all the cell's processors busy until
+ * then. */
 static void check_cpu(struct sc_run *run, uint64_t now)
 {
     uint64_t used = 0, limit = run->plan->limits.cpu;
@@ -144,7 +157,8 @@ static void check_cpu(struct sc_run *run, uint64_t now)
 
 static uint64_t next_wake(const struct sc_run *run)
 {
-    uint64_t next = run->started_ns ? run->started_ns + run->plan->limits.wall : run->begun_ns + START_PATIENCE_NS;
+    uint64_t next =
+        run->started_ns ? run->started_ns + run->plan->limits.wall : run->begun_ns + START_PATIENCE_NS;
     if (run->started_ns && counts_cpu(run))
         next = sc_min_u64(next, run->next_cpu_check_ns);
     if (run->next_notice_ns > sc_now_ns())

@@ -1,9 +1,10 @@
 /* Theory of operation.
  *
- * Two helpers. The outer one stands in the namespace that owns the template (root's own, or the ordinary user's); the inner
- * one leaves it step by step: a fresh network namespace with `lo` up, a time namespace, a user namespace. The outer one writes the
- * inner one's id map, which takes a right over the parent namespace. The inner one then forbids all further namespaces in its
- * user namespace and hands both descriptors out. Nothing of either process lives on.
+ * Two helpers. The outer one stands in the namespace that owns the template (root's own, or the ordinary
+ * user's); the inner one leaves it step by step: a fresh network namespace with `lo` up, a time namespace, a
+ * user namespace. The outer one writes the inner one's id map, which takes a right over the parent namespace.
+ * The inner one then forbids all further namespaces in its user namespace and hands both descriptors out.
+ * Nothing of either process lives on.
  */
 #include "cell/space.h"
 
@@ -30,9 +31,9 @@
 
 struct space_order {
     const struct sc_plan *plan;
-    int parent_user_ns; /* rootless; -1: already there */
+    int parent_user_ns;           /* rootless; -1: already there */
     uint64_t monotonic_s, boot_s; /* age of our clocks, which the cell's are taken back by */
-    char map[64];       /* for uid_map and gid_map alike */
+    char map[64];                 /* for uid_map and gid_map alike */
     int inner_ready[2], inner_go[2];
 };
 
@@ -59,7 +60,8 @@ static uint64_t clock_age_s(clockid_t clock)
 static int start_clocks(const struct space_order *order)
 {
     char text[96];
-    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", order->monotonic_s, order->boot_s);
+    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", order->monotonic_s,
+             order->boot_s);
     return sc_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
@@ -78,8 +80,8 @@ static int forbid_namespaces(void)
     return 0;
 }
 
-/* The open file belongs to the namespace, not to the process it was found by. Where the kernel has no IPv6 there is no
- * snmp6, and nothing to count. */
+/* The open file belongs to the namespace, not to the process it was found by. Where the kernel has no IPv6
+ * there is no snmp6, and nothing to count. */
 static int open_counts(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -102,7 +104,8 @@ static void inner(int socket, struct space_order *order)
         sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
     int fds[N_FDS] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
                       open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
-                      open_counts("/proc/thread-self/net/snmp"), open_counts("/proc/thread-self/net/snmp6"), -1};
+                      open_counts("/proc/thread-self/net/snmp"), open_counts("/proc/thread-self/net/snmp6"),
+                      -1};
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "", -errno);
     if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
@@ -132,7 +135,8 @@ static void outer(int socket, void *data)
     char byte;
     if (order->parent_user_ns >= 0 && setns(order->parent_user_ns, CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "owner", -errno);
-    /* The change of credentials made our own /proc entries root's: without this we could not write the child's maps. */
+    /* The change of credentials made our own /proc entries root's: without this we could not write the
+     * child's maps. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     if (pipe2(order->inner_ready, O_CLOEXEC) < 0 || pipe2(order->inner_go, O_CLOEXEC) < 0)
         sc_maker_fail(socket, "pipe", "", -errno);
@@ -174,8 +178,8 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
         space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
         if (space.id_lock < 0)
             return space.id_lock;
-        snprintf(order.map, sizeof order.map, "%d %u 1\n%d %u 1\n", SC_CELL_AGENT_UID, space.host_uid + 1, SC_CELL_UID,
-                 space.host_uid);
+        snprintf(order.map, sizeof order.map, "%d %u 1\n%d %u 1\n", SC_CELL_AGENT_UID, space.host_uid + 1,
+                 SC_CELL_UID, space.host_uid);
     } else if (plan->agent_shares_uid) {
         snprintf(order.map, sizeof order.map, "%d 0 1\n", SC_CELL_UID);
     } else {

@@ -1,5 +1,5 @@
-/* What a cell needs of its own and can be made before anybody asks: control groups, network and time namespaces, a user namespace with
- * its id map, and the host ids in it. Used once. */
+/* What a cell needs of its own and can be made before anybody asks: control groups, network and time
+ * namespaces, a user namespace with its id map, and the host ids in it. Used once. */
 #ifndef SC_CELL_SPACE_H
 #define SC_CELL_SPACE_H
 
@@ -13,12 +13,12 @@ struct sc_space {
     bool has_group;
     int tasks[SC_CTL_COUNT]; /* v1: where process 1 joins the groups */
     int n_tasks;
-    int net_ns;  /* `lo` is up, nothing else is there */
+    int net_ns;        /* `lo` is up, nothing else is there */
     int net_counts[2]; /* its counters, v4 and v6, open for reading */
-    int time_ns; /* its monotonic and boot clocks started when it was made */
-    uint64_t boot_s; /* what its boot clock is behind ours */
-    int user_ns; /* maps the agent's and the program's ids; no namespace can be made in it */
-    int id_lock; /* holds the host ids while anybody has it open; rootless: -1 */
+    int time_ns;       /* its monotonic and boot clocks started when it was made */
+    uint64_t boot_s;   /* what its boot clock is behind ours */
+    int user_ns;       /* maps the agent's and the program's ids; no namespace can be made in it */
+    int id_lock;       /* holds the host ids while anybody has it open; rootless: -1 */
     uint32_t host_uid; /* the program's, in the namespace that owns the template */
 };
 
@@ -27,11 +27,12 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
 int sc_space_close(struct sc_space *space);
 
-#define SC_SPACE_NONE \
+#define SC_SPACE_NONE                                                                                        \
     ((struct sc_space){.net_ns = -1, .net_counts = {-1, -1}, .time_ns = -1, .user_ns = -1, .id_lock = -1})
 
-/* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine. Returns a
- * descriptor that holds them (also when inherited), and the program's id; the agent's is one above. */
+/* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine.
+ * Returns a descriptor that holds them (also when inherited), and the program's id; the agent's is one above.
+ */
 int sc_ids_take(const struct sc_host *host, uint32_t *ret_uid, struct sc_err *err);
 
 #endif

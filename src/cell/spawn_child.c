@@ -1,11 +1,13 @@
 /* Theory of operation.
  *
- * The child shares the supervisor's memory and stops it until exec (CLONE_VM | CLONE_VFORK): nothing is copied, however large
- * the program is that uses the library. So the child may only make system calls on values that were ready before, and writes
- * nothing but its order's answer. tools/check_signal_safety.py holds that for this file's object.
+ * The child shares the supervisor's memory and stops it until exec (CLONE_VM | CLONE_VFORK): nothing is
+ * copied, however large the program is that uses the library. So the child may only make system calls on
+ * values that were ready before, and writes nothing but its order's answer. tools/check_signal_safety.py
+ * holds that for this file's object.
  *
- * As root one clone makes the agent. An ordinary user's child first enters the user namespace that owns the template, and
- * clones the agent from there as its sister (CLONE_PARENT), so that the supervisor is its parent either way.
+ * As root one clone makes the agent. An ordinary user's child first enters the user namespace that owns the
+ * template, and clones the agent from there as its sister (CLONE_PARENT), so that the supervisor is its
+ * parent either way.
  */
 #include "cell/spawn_child.h"
 
@@ -71,7 +73,8 @@ SC_BORROWED_MEMORY static int become_agent(void *data)
     int r = arrange(order);
     if (r < 0)
         return fail(order, "descriptors", r);
-    /* Signals stay blocked: before exec their handlers are the caller's, in the caller's memory. The agent lets them in. */
+    /* Signals stay blocked: before exec their handlers are the caller's, in the caller's memory. The agent
+     * lets them in. */
     syscall(SYS_execveat, SC_SLOT_AGENT, "", argv, env, AT_EMPTY_PATH);
     return fail(order, "agent", -errno);
 }
@@ -121,9 +124,8 @@ pid_t sc_spawn_agent(struct sc_spawn_order *order)
     if (order->user_ns < 0) {
         order->pid = clone_agent(&launch, 0);
     } else {
-        struct sc_clone_args args = {.flags = CLONE_VM | CLONE_VFORK,
-                                     .stack = (uintptr_t)stacks.outer,
-                                     .stack_size = STACK_SIZE};
+        struct sc_clone_args args = {
+            .flags = CLONE_VM | CLONE_VFORK, .stack = (uintptr_t)stacks.outer, .stack_size = STACK_SIZE};
         order->pid = -1;
         long helper = sc_sys_clone3_call(&args, join_and_clone, &launch);
         if (helper < 0)

@@ -16,9 +16,10 @@ struct sc_spawn_order {
     int code;           /* its negative errno */
 };
 
-/* Starts the agent as process 1 of fresh pid, ipc and uts namespaces. The caller sleeps until the agent's exec. Returns its
- * pid, or negative errno with order->failed set. Wait for it with __WALL; exec has given it the exit signal SIGCHLD, so a
- * caller that ignores SIGCHLD or waits for any child may have taken its end: then ECHILD. */
+/* Starts the agent as process 1 of fresh pid, ipc and uts namespaces. The caller sleeps until the agent's
+ * exec. Returns its pid, or negative errno with order->failed set. Wait for it with __WALL; exec has given it
+ * the exit signal SIGCHLD, so a caller that ignores SIGCHLD or waits for any child may have taken its end:
+ * then ECHILD. */
 pid_t sc_spawn_agent(struct sc_spawn_order *order);
 
 #endif

@@ -1,9 +1,10 @@
 /* Theory of operation.
  *
- * A helper process leaves the host's mount namespace (as an ordinary user also the host's user namespace), lays the tree of
- * the plan onto a tmpfs, makes that its root and lets the host's tree go. Descriptors of the finished namespace, and of a
- * second one that holds nothing, go back to the supervisor; the helper ends, the descriptors keep the namespaces. A cell then
- * joins by setns and takes a private copy: no cell ever builds a tree, and none can reach the host's.
+ * A helper process leaves the host's mount namespace (as an ordinary user also the host's user namespace),
+ * lays the tree of the plan onto a tmpfs, makes that its root and lets the host's tree go. Descriptors of the
+ * finished namespace, and of a second one that holds nothing, go back to the supervisor; the helper ends, the
+ * descriptors keep the namespaces. A cell then joins by setns and takes a private copy: no cell ever builds a
+ * tree, and none can reach the host's.
  */
 #include "cell/template.h"
 
@@ -26,7 +27,8 @@
 
 /* ---- in the helper ---- */
 
-/* Inside the new tree, whatever links the caller's --root has in it: "opt -> /etc" means the tree's own /etc. */
+/* Inside the new tree, whatever links the caller's --root has in it: "opt -> /etc" means the tree's own /etc.
+ */
 static int open_inside(int root, const char *path)
 {
     return sc_sys_openat2(root, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
@@ -241,8 +243,8 @@ static void make_template(int socket, void *data)
     if (unshare(plan->rootless ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0)
         sc_maker_fail(socket, "template", plan->rootless ? "user namespace" : "mount namespace", -errno);
     if (plan->rootless) {
-        /* Made while another thread of the caller's was starting an agent, we would not be; then nobody but root may write
-         * our id map. */
+        /* Made while another thread of the caller's was starting an agent, we would not be; then nobody but
+         * root may write our id map. */
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         sc_maker_send(socket, NULL, 0); /* the caller writes our id map now */
         sc_maker_wait(socket);
@@ -282,8 +284,8 @@ static int run_map_helper(const char *helper, pid_t pid, uint32_t own, uint32_t 
     snprintf(numbers[0], sizeof numbers[0], "%d", pid);
     snprintf(numbers[1], sizeof numbers[1], "%u", own);
     snprintf(numbers[2], sizeof numbers[2], "%u", sub);
-    char *const argv[] = {(char *)helper, numbers[0], (char *)"0", numbers[1], (char *)"1", (char *)"1", numbers[2],
-                          (char *)"1",    NULL};
+    char *const argv[] = {(char *)helper, numbers[0], (char *)"0", numbers[1], (char *)"1",
+                          (char *)"1",    numbers[2], (char *)"1", NULL};
     return sc_tool_run(argv);
 }
 

@@ -34,13 +34,15 @@ static void become(char *const argv[])
     _exit(NOT_FOUND);
 }
 
-/* Between us and the tool stands a process that never calls exec: only so long has a process no exit signal. The tool's own end
- * would be told to a host program that waits for any child, and its status would be lost where SIGCHLD is ignored. */
+/* Between us and the tool stands a process that never calls exec: only so long has a process no exit signal.
+ * The tool's own end would be told to a host program that waits for any child, and its status would be lost
+ * where SIGCHLD is ignored. */
 static void nurse(char *const argv[])
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL};
     int status;
-    for (int number = 1; number < 32; number++) /* the caller's handlers are not the tool's, nor what it ignores */
+    for (int number = 1; number < 32;
+         number++) /* the caller's handlers are not the tool's, nor what it ignores */
         sigaction(number, &standard, NULL);
     pid_t pid = sc_maker_fork();
     if (pid == 0)

@@ -17,7 +17,8 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     struct sc_works *works = calloc(1, sizeof *works);
     if (!works)
         return sc_err_sys(err, -ENOMEM, "works");
-    *works = (struct sc_works){.plan = plan, .tmpl = SC_TEMPLATE_NONE, .agent = -1, .image = -1, .null = -1, .self = -1};
+    *works = (struct sc_works){
+        .plan = plan, .tmpl = SC_TEMPLATE_NONE, .agent = -1, .image = -1, .null = -1, .self = -1};
     sc_group_sweep(plan->host);
     works->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     works->agent = sc_memfd_sealed("snapcell-agent", sc_agent_image, sc_agent_image_len);

@@ -186,8 +186,8 @@ static void list_places(const struct relay *relay, struct pollfd places[PLACES])
     places[OUT_TO] = (struct pollfd){.fd = out_full ? relay->out.to : -1, .events = POLLOUT};
 }
 
-/* How long poll may wait. Once told to stop: for a reader that stalls to the end of the patience, for the cell's
- * terminal only a moment, for it has no more to say. */
+/* How long poll may wait. Once told to stop: for a reader that stalls to the end of the patience, for the
+ * cell's terminal only a moment, for it has no more to say. */
 static int time_left_ms(const struct relay *relay)
 {
     uint64_t now = sc_now_ns();

@@ -23,7 +23,8 @@ struct sc_filter_cond {
 /* What the supervisor does with a call that the filter reports. */
 enum sc_filter_notice_kind {
     SC_NOTICE_REFUSE, /* answers `answer_errno` and records it */
-    SC_NOTICE_ONCE,   /* lets the cell's first one go on (the first exec under `compute`); later ones are refused */
+    SC_NOTICE_ONCE,   /* lets the cell's first one go on (the first exec under `compute`); later ones are
+                         refused */
     SC_NOTICE_ANSWER, /* answers in the kernel's place, for the cell */
 };
 
@@ -34,7 +35,7 @@ struct sc_filter_notice {
     const char *rule;   /* policy line it comes from, e.g. "default:namespaces" */
     const char *hint;   /* advice, or "" */
     enum sc_filter_notice_kind kind;
-    int answer_errno; /* positive errno of a refusal; 0 for ANSWER */
+    int answer_errno;                   /* positive errno of a refusal; 0 for ANSWER */
     const struct sc_filter_cond *conds; /* this notice is about calls for which all of these hold */
     size_t n_conds;
 };

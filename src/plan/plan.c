@@ -67,12 +67,13 @@ static int check_host(const struct sc_host *host, struct sc_err *err)
                           "user namespaces cannot be used here (%s: %s); see `snapcell doctor` for the fix",
                           host->userns_step, strerror(-host->userns_errno));
     if (*host->missing_call)
-        return sc_err_set(err, SC_ERR_HOST, -ENOSYS, "this kernel lacks the system call %s; see `snapcell doctor`",
-                          host->missing_call);
+        return sc_err_set(err, SC_ERR_HOST, -ENOSYS,
+                          "this kernel lacks the system call %s; see `snapcell doctor`", host->missing_call);
     /* Behind a map or not, host uid 0 owns the host's files: /proc/sys, devices, everything. */
     if (host->bare_uid0 || (host->root && host->cell_uid_base == 0))
-        return sc_err_set(err, SC_ERR_HOST, -EPERM,
-                          "a cell's user would be uid 0 of the host behind a map; see `snapcell doctor` for the fix");
+        return sc_err_set(
+            err, SC_ERR_HOST, -EPERM,
+            "a cell's user would be uid 0 of the host behind a map; see `snapcell doctor` for the fix");
     if (!host->time_namespace || !host->cgroup_namespace)
         return sc_err_set(err, SC_ERR_HOST, -ENOSYS, "this kernel lacks %s namespaces; see `snapcell doctor`",
                           host->time_namespace ? "cgroup" : "time");

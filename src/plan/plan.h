@@ -23,7 +23,8 @@ enum sc_mount_kind {
     SC_MOUNT_DIR,     /* an empty folder of the template root */
     SC_MOUNT_SYMLINK, /* `target` */
     SC_MOUNT_FILE,    /* `content` */
-    SC_MOUNT_COPY,    /* small host file `source`, copied: each mount of the template costs every cell a microsecond or two */
+    SC_MOUNT_COPY,    /* small host file `source`, copied: each mount of the template costs every cell a
+                         microsecond or two */
     SC_MOUNT_BIND,    /* host path `source`, read-only, nosuid, nodev, recursively */
     SC_MOUNT_DEVICE,  /* host device node `source` */
 };
@@ -98,7 +99,8 @@ struct sc_plan {
     size_t n_masks;
     struct sc_plan_lock locks[SC_PLAN_LOCK_MAX];
     size_t n_locks;
-    uint64_t landlock_handled_fs, landlock_scoped; /* what the ruleset handles at this host's ABI; 0: no Landlock */
+    uint64_t landlock_handled_fs,
+        landlock_scoped; /* what the ruleset handles at this host's ABI; 0: no Landlock */
     struct sc_plan_rlimit rlimits[SC_PLAN_RLIMIT_MAX];
     size_t n_rlimits;
     struct sc_plan_cgroup cgroup[SC_PLAN_CGROUP_MAX];
@@ -120,7 +122,8 @@ int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct 
                  struct sc_err *err);
 void sc_plan_free(struct sc_plan *plan);
 
-/* Exactly what would be done: for people, and as JSON (heap text, NULL when memory ran out). Equal plans print equally. */
+/* Exactly what would be done: for people, and as JSON (heap text, NULL when memory ran out). Equal plans
+ * print equally. */
 char *sc_plan_to_text(const struct sc_plan *plan);
 char *sc_plan_to_json(const struct sc_plan *plan);
 

@@ -1,4 +1,5 @@
-/* Parts of sc_plan_make, one file each. All may be called once on a zeroed plan, in the order plan.c gives. */
+/* Parts of sc_plan_make, one file each. All may be called once on a zeroed plan, in the order plan.c gives.
+ */
 #ifndef SC_PLAN_PLAN_INTERNAL_H
 #define SC_PLAN_PLAN_INTERNAL_H
 
@@ -12,7 +13,8 @@ static inline int sc_plan_add_bind(struct sc_plan *plan, const char *source, con
     return sc_plan_add_mount(plan, SC_MOUNT_BIND, path, source, NULL, 0);
 }
 
-/* plan_root.c: the read-only tree: host's /usr or --root, /etc, /dev, venv, interpreter, read-only folders. */
+/* plan_root.c: the read-only tree: host's /usr or --root, /etc, /dev, venv, interpreter, read-only folders.
+ */
 int sc_plan_root(struct sc_plan *plan, struct sc_err *err);
 /* plan_proc.c: what is answered or covered in /proc and /sys. */
 int sc_plan_proc(struct sc_plan *plan, struct sc_err *err);

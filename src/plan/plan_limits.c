@@ -20,8 +20,9 @@ static int go_without(struct sc_plan *plan, enum sc_degrade what, const char *se
     }
     while (!((unsigned)what & (1u << bit)))
         bit++;
-    return sc_err_set(err, SC_ERR_HOST, -ENOTSUP, "%s cannot be had here: %s; --allow-degraded %s accepts that",
-                      sentence, why, SC_DEGRADE_NAMES[bit]);
+    return sc_err_set(err, SC_ERR_HOST, -ENOTSUP,
+                      "%s cannot be had here: %s; --allow-degraded %s accepts that", sentence, why,
+                      SC_DEGRADE_NAMES[bit]);
 }
 
 static const char *why_not(const struct sc_plan *plan, enum sc_controller controller)
@@ -55,14 +56,17 @@ static int check_groups(struct sc_plan *plan, struct sc_err *err)
 {
     int r = 0;
     if (!has(plan, SC_CTL_MEMORY))
-        r = go_without(plan, SC_DEGRADE_MEMORY, "a memory limit over the whole cell", why_not(plan, SC_CTL_MEMORY), err);
+        r = go_without(plan, SC_DEGRADE_MEMORY, "a memory limit over the whole cell",
+                       why_not(plan, SC_CTL_MEMORY), err);
     if (r == 0 && !has(plan, SC_CTL_CPUACCT))
-        r = go_without(plan, SC_DEGRADE_CPU, "a processor time limit over the whole cell", why_not(plan, SC_CTL_CPUACCT), err);
+        r = go_without(plan, SC_DEGRADE_CPU, "a processor time limit over the whole cell",
+                       why_not(plan, SC_CTL_CPUACCT), err);
     if (r == 0 && !has(plan, SC_CTL_CPU))
         r = go_without(plan, SC_DEGRADE_CPUS, "a processor rate", why_not(plan, SC_CTL_CPU), err);
     if (r == 0)
         r = check_io(plan, err);
-    /* Without a pids group RLIMIT_NPROC holds the same: it counts inside the cell's own user namespace (Linux 5.14). */
+    /* Without a pids group RLIMIT_NPROC holds the same: it counts inside the cell's own user namespace
+     * (Linux 5.14). */
     return r;
 }
 
@@ -81,7 +85,8 @@ static int check_rest(struct sc_plan *plan, struct sc_err *err)
         r = go_without(plan, SC_DEGRADE_LANDLOCK, "Landlock", "the kernel does not offer it", err);
     if (r == 0 && plan->limits.open_files > host->open_files_hard) {
         char why[96];
-        snprintf(why, sizeof why, "the hard limit of this process is %llu", (unsigned long long)host->open_files_hard);
+        snprintf(why, sizeof why, "the hard limit of this process is %llu",
+                 (unsigned long long)host->open_files_hard);
         r = go_without(plan, SC_DEGRADE_OPEN_FILES, "that many open files", why, err);
         plan->limits.open_files = host->open_files_hard;
     }
@@ -94,11 +99,11 @@ static int check_rest(struct sc_plan *plan, struct sc_err *err)
     return r;
 }
 
-static void add_fresh(struct sc_plan *plan, enum sc_fresh_kind kind, const char *path, uint64_t bytes, uint64_t inodes,
-                      uint32_t mode, bool owned)
+static void add_fresh(struct sc_plan *plan, enum sc_fresh_kind kind, const char *path, uint64_t bytes,
+                      uint64_t inodes, uint32_t mode, bool owned)
 {
-    plan->fresh[plan->n_fresh++] =
-        (struct sc_plan_fresh){.kind = kind, .path = path, .bytes = bytes, .inodes = inodes, .mode = mode, .owned = owned};
+    plan->fresh[plan->n_fresh++] = (struct sc_plan_fresh){
+        .kind = kind, .path = path, .bytes = bytes, .inodes = inodes, .mode = mode, .owned = owned};
 }
 
 static void plan_fresh(struct sc_plan *plan)
@@ -106,8 +111,8 @@ static void plan_fresh(struct sc_plan *plan)
     const struct sc_limits *limits = &plan->limits;
     /* proc first: in a user namespace it can be made only before the template is joined. */
     add_fresh(plan, SC_FRESH_PROC, "/proc", 0, 0, 0555, false);
-    add_fresh(plan, plan->disk_image ? SC_FRESH_IMAGE : SC_FRESH_TMPFS, SC_CELL_HOME, limits->disk, limits->disk_inodes,
-              0755, true);
+    add_fresh(plan, plan->disk_image ? SC_FRESH_IMAGE : SC_FRESH_TMPFS, SC_CELL_HOME, limits->disk,
+              limits->disk_inodes, 0755, true);
     add_fresh(plan, SC_FRESH_TMPFS, "/tmp", limits->tmp, limits->tmp_inodes, 01777, true);
     add_fresh(plan, SC_FRESH_TMPFS, "/dev/shm", limits->shm, 4096, 01777, true);
     add_fresh(plan, SC_FRESH_DEVPTS, "/dev/pts", 0, 0, 0620, true);
@@ -127,16 +132,18 @@ static void plan_rlimits(struct sc_plan *plan)
     add_rlimit(plan, RLIMIT_NOFILE, limits->open_files);
     add_rlimit(plan, RLIMIT_FSIZE, limits->file_size);
     add_rlimit(plan, RLIMIT_STACK, 8 * SC_MIB);
-    /* A second wall a little behind pids.max, which counts its refusals; alone where there is no such group. Where agent and
-     * program share an id the agent counts too. */
+    /* A second wall a little behind pids.max, which counts its refusals; alone where there is no such group.
+     * Where agent and program share an id the agent counts too. */
     add_rlimit(plan, RLIMIT_NPROC,
-               limits->tasks + (plan->agent_shares_uid ? 1 : 0) + (has(plan, SC_CTL_PIDS) ? NPROC_BEHIND : 0));
+               limits->tasks + (plan->agent_shares_uid ? 1 : 0) +
+                   (has(plan, SC_CTL_PIDS) ? NPROC_BEHIND : 0));
     add_rlimit(plan, RLIMIT_MEMLOCK, 8 * SC_MIB);
     add_rlimit(plan, RLIMIT_MSGQUEUE, 800 * 1024);
     add_rlimit(plan, RLIMIT_SIGPENDING, 4096);
     add_rlimit(plan, RLIMIT_NICE, 0);
     add_rlimit(plan, RLIMIT_RTPRIO, 0);
-    add_rlimit(plan, RLIMIT_CPU, (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + (plan->degraded & SC_DEGRADE_CPU ? 0 : 1));
+    add_rlimit(plan, RLIMIT_CPU,
+               (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + (plan->degraded & SC_DEGRADE_CPU ? 0 : 1));
     if (plan->degraded & SC_DEGRADE_MEMORY)
         add_rlimit(plan, RLIMIT_DATA, limits->memory);
 }
@@ -146,7 +153,8 @@ static void add_lock(struct sc_plan *plan, const char *path, uint64_t access)
     plan->locks[plan->n_locks++] = (struct sc_plan_lock){path, access & plan->landlock_handled_fs};
 }
 
-/* The ruleset is made in each cell after its mounts, so these paths name the fresh file systems themselves. */
+/* The ruleset is made in each cell after its mounts, so these paths name the fresh file systems themselves.
+ */
 static void plan_landlock(struct sc_plan *plan)
 {
     int abi = plan->host->landlock_abi;
@@ -163,7 +171,8 @@ static void plan_landlock(struct sc_plan *plan)
     add_lock(plan, "/tmp", all);
     add_lock(plan, "/dev/shm", all);
     add_lock(plan, "/dev/pts", read | SC_LANDLOCK_FS_WRITE_FILE | SC_LANDLOCK_FS_IOCTL_DEV);
-    add_lock(plan, "/dev", read | SC_LANDLOCK_FS_WRITE_FILE | SC_LANDLOCK_FS_TRUNCATE | SC_LANDLOCK_FS_IOCTL_DEV);
+    add_lock(plan, "/dev",
+             read | SC_LANDLOCK_FS_WRITE_FILE | SC_LANDLOCK_FS_TRUNCATE | SC_LANDLOCK_FS_IOCTL_DEV);
     add_lock(plan, "/proc", read | SC_LANDLOCK_FS_WRITE_FILE);
 }
 
@@ -177,7 +186,8 @@ int sc_plan_limits(struct sc_plan *plan, struct sc_err *err)
     plan_fresh(plan);
     plan_rlimits(plan);
     plan_landlock(plan);
-    r = sc_plan_cgroup_values(plan->host, &plan->limits, plan->spec->pin, plan->cgroup, SC_PLAN_CGROUP_MAX, err);
+    r = sc_plan_cgroup_values(plan->host, &plan->limits, plan->spec->pin, plan->cgroup, SC_PLAN_CGROUP_MAX,
+                              err);
     if (r < 0)
         return r;
     plan->n_cgroup = (size_t)r;

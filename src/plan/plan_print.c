@@ -1,4 +1,5 @@
-/* The plan in words: one walk makes JSON, and the text for people is made from that, so that they cannot differ. */
+/* The plan in words: one walk makes JSON, and the text for people is made from that, so that they cannot
+ * differ. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ static json_t *text_of(const char *text)
     return value;
 }
 
-/* All take `value`. A NULL one, or no memory for the place, is kept in *failed: a plan that is told must be whole. */
+/* All take `value`. A NULL one, or no memory for the place, is kept in *failed: a plan that is told must be
+ * whole. */
 static void set(json_t *object, const char *key, json_t *value, bool *failed)
 {
     if (json_object_set_new(object, key, value) < 0)
@@ -152,10 +154,18 @@ static json_t *groups_json(const struct sc_plan *plan, bool *failed)
 static json_t *rlimits_json(const struct sc_plan *plan, bool *failed)
 {
     static const char *const names[] = {
-        [RLIMIT_CPU] = "cpu",         [RLIMIT_FSIZE] = "file size",   [RLIMIT_DATA] = "data",
-        [RLIMIT_STACK] = "stack",     [RLIMIT_CORE] = "core",         [RLIMIT_NPROC] = "processes",
-        [RLIMIT_NOFILE] = "open files", [RLIMIT_MEMLOCK] = "locked memory", [RLIMIT_SIGPENDING] = "pending signals",
-        [RLIMIT_MSGQUEUE] = "message queues", [RLIMIT_NICE] = "nice", [RLIMIT_RTPRIO] = "realtime priority",
+        [RLIMIT_CPU] = "cpu",
+        [RLIMIT_FSIZE] = "file size",
+        [RLIMIT_DATA] = "data",
+        [RLIMIT_STACK] = "stack",
+        [RLIMIT_CORE] = "core",
+        [RLIMIT_NPROC] = "processes",
+        [RLIMIT_NOFILE] = "open files",
+        [RLIMIT_MEMLOCK] = "locked memory",
+        [RLIMIT_SIGPENDING] = "pending signals",
+        [RLIMIT_MSGQUEUE] = "message queues",
+        [RLIMIT_NICE] = "nice",
+        [RLIMIT_RTPRIO] = "realtime priority",
     };
     json_t *object = json_object();
     for (size_t i = 0; i < plan->n_rlimits; i++)
@@ -168,9 +178,11 @@ static json_t *ids_json(const struct sc_plan *plan, bool *failed)
     json_t *object = json_object();
     put_number(object, "program", SC_CELL_UID, failed);
     put_number(object, "agent", plan->agent_shares_uid ? SC_CELL_UID : SC_CELL_AGENT_UID, failed);
-    put(object, "host", plan->rootless ? (plan->agent_shares_uid ? "the caller's own id"
-                                                                 : "the caller's own id; the agent's is a subordinate one")
-                                       : "one id of its own for each live cell", failed);
+    put(object, "host",
+        plan->rootless ? (plan->agent_shares_uid ? "the caller's own id"
+                                                 : "the caller's own id; the agent's is a subordinate one")
+                       : "one id of its own for each live cell",
+        failed);
     return object;
 }
 
@@ -201,13 +213,15 @@ static json_t *inputs_json(const struct sc_plan *plan, bool *failed)
     const struct sc_spec *spec = plan->spec;
     json_t *array = json_array();
     if (spec->code)
-        append(array, input("code", sc_lang_row(plan->lang)->source_name, NULL, spec->code_len, failed), failed);
+        append(array, input("code", sc_lang_row(plan->lang)->source_name, NULL, spec->code_len, failed),
+               failed);
     if (spec->program) {
         const char *slash = strrchr(spec->program, '/');
         append(array, input("program", slash ? slash + 1 : spec->program, spec->program, 0, failed), failed);
     }
     for (size_t i = 0; i < spec->n_files; i++)
-        append(array, input("file", spec->files[i].path, spec->files[i].host, spec->files[i].len, failed), failed);
+        append(array, input("file", spec->files[i].path, spec->files[i].host, spec->files[i].len, failed),
+               failed);
     for (size_t i = 0; i < spec->n_dirs; i++)
         if (!spec->dirs[i].read_only_mount)
             append(array, input("folder", spec->dirs[i].path, spec->dirs[i].host, 0, failed), failed);
@@ -230,7 +244,11 @@ static json_t *stdin_json(const struct sc_plan *plan, bool *failed)
 {
     json_t *object = json_object();
     const struct sc_spec *spec = plan->spec;
-    put(object, "from", plan->pty ? "the terminal" : spec->stdin_data ? "data" : spec->stdin_fd >= 0 ? "descriptor" : NULL,
+    put(object, "from",
+        plan->pty             ? "the terminal"
+        : spec->stdin_data    ? "data"
+        : spec->stdin_fd >= 0 ? "descriptor"
+                              : NULL,
         failed);
     if (spec->stdin_data)
         put_number(object, "bytes", spec->stdin_len, failed);
@@ -284,7 +302,8 @@ static int print_flat(struct sc_buf *out, const json_t *object)
     const char *key;
     json_t *value;
     int r = 0;
-    json_object_foreach ((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         if (r == 0)
             r = sc_buf_printf(out, "%s ", key);
         if (r == 0)
@@ -310,7 +329,8 @@ static int print_value(struct sc_buf *out, const json_t *value, unsigned depth)
     if (json_is_integer(value))
         return sc_buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     if (json_is_array(value)) {
-        json_array_foreach ((json_t *)value, i, item) {
+        json_array_foreach((json_t *)value, i, item)
+        {
             r = sc_buf_printf(out, "\n%*s", (int)(depth * 2 + 2), "");
             if (r == 0)
                 r = json_is_object(item) ? print_flat(out, item) : print_value(out, item, depth + 1);
@@ -320,7 +340,8 @@ static int print_value(struct sc_buf *out, const json_t *value, unsigned depth)
         return json_array_size(value) ? 0 : sc_buf_add_str(out, "none");
     }
     if (json_is_object(value)) {
-        json_object_foreach ((json_t *)value, key, item) {
+        json_object_foreach((json_t *)value, key, item)
+        {
             r = sc_buf_printf(out, "\n%*s%s: ", (int)(depth * 2 + 2), "", key);
             if (r == 0)
                 r = print_value(out, item, depth + 1);
@@ -340,7 +361,8 @@ char *sc_plan_to_text(const struct sc_plan *plan)
     json_t *value, *object = plan_json(plan, &failed);
     int r = failed ? -ENOMEM : 0;
     sc_buf_init(&out, 16u << 20);
-    json_object_foreach (object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         if (r == 0)
             r = sc_buf_printf(&out, "%s: ", key);
         if (r == 0)

@@ -11,16 +11,21 @@
 #include "base/buf.h"
 #include "plan/plan_internal.h"
 
-/* World-readable, and telling what the host is or does. What only host root may read needs no cover, for no cell has that
- * id; what lists the kernel's own abilities (crypto, devices, filesystems, …) is the same for everybody. Each cover costs
- * several microseconds a cell. */
+/* World-readable, and telling what the host is or does. What only host root may read needs no cover, for no
+ * cell has that id; what lists the kernel's own abilities (crypto, devices, filesystems, …) is the same for
+ * everybody. Each cover costs several microseconds a cell. */
 static const char *const COVERED[] = {
-    "/proc/acpi", "/proc/buddyinfo", "/proc/bus", "/proc/cgroups", "/proc/cmdline", "/proc/config.gz",
-    "/proc/diskstats", "/proc/driver", "/proc/fs", "/proc/interrupts", "/proc/iomem", "/proc/ioports",
-    "/proc/irq", "/proc/kallsyms", "/proc/key-users", "/proc/keys", "/proc/latency_stats", "/proc/locks",
-    "/proc/mdstat", "/proc/modules", "/proc/partitions", "/proc/pressure", "/proc/sched_debug",
-    "/proc/schedstat", "/proc/scsi", "/proc/slabinfo", "/proc/softirqs", "/proc/swaps", "/proc/timer_list",
-    "/proc/vmstat", "/proc/xen", "/proc/zoneinfo", NULL,
+    "/proc/acpi",       "/proc/buddyinfo",     "/proc/bus",
+    "/proc/cgroups",    "/proc/cmdline",       "/proc/config.gz",
+    "/proc/diskstats",  "/proc/driver",        "/proc/fs",
+    "/proc/interrupts", "/proc/iomem",         "/proc/ioports",
+    "/proc/irq",        "/proc/kallsyms",      "/proc/key-users",
+    "/proc/keys",       "/proc/latency_stats", "/proc/locks",
+    "/proc/mdstat",     "/proc/modules",       "/proc/partitions",
+    "/proc/pressure",   "/proc/sched_debug",   "/proc/schedstat",
+    "/proc/scsi",       "/proc/slabinfo",      "/proc/softirqs",
+    "/proc/swaps",      "/proc/timer_list",    "/proc/vmstat",
+    "/proc/xen",        "/proc/zoneinfo",      NULL,
 };
 
 /* This boot's identity is not the cell's. */
@@ -55,11 +60,13 @@ static int answer_meminfo(struct sc_plan *plan)
     struct sc_buf text;
     uint64_t kib = plan->limits.memory / 1024;
     sc_buf_init(&text, 4096);
-    int r = sc_buf_printf(&text, "MemTotal:       %8" PRIu64 " kB\nMemFree:        %8" PRIu64 " kB\nMemAvailable:   %8" PRIu64
-                          " kB\nBuffers:               0 kB\nCached:                0 kB\nSwapCached:            0 kB\n"
-                          "SwapTotal:             0 kB\nSwapFree:              0 kB\nShmem:                 0 kB\n"
-                          "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n",
-                          kib, kib, kib);
+    int r = sc_buf_printf(
+        &text,
+        "MemTotal:       %8" PRIu64 " kB\nMemFree:        %8" PRIu64 " kB\nMemAvailable:   %8" PRIu64
+        " kB\nBuffers:               0 kB\nCached:                0 kB\nSwapCached:            0 kB\n"
+        "SwapTotal:             0 kB\nSwapFree:              0 kB\nShmem:                 0 kB\n"
+        "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n",
+        kib, kib, kib);
     return answer(plan, r, "meminfo", "/proc/meminfo", &text);
 }
 
@@ -71,7 +78,8 @@ static int answer_stat(struct sc_plan *plan)
     for (unsigned i = 0; i < whole_cpus(plan) && r == 0; i++)
         r = sc_buf_printf(&text, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
     if (r == 0)
-        r = sc_buf_add_str(&text, "intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n");
+        r = sc_buf_add_str(
+            &text, "intr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n");
     return answer(plan, r, "stat", "/proc/stat", &text);
 }
 
@@ -171,8 +179,8 @@ static int answer_sys(struct sc_plan *plan)
 
 int sc_plan_proc(struct sc_plan *plan, struct sc_err *err)
 {
-    int (*const parts[])(struct sc_plan *) = {answer_meminfo, answer_stat,    answer_cpuinfo, answer_loadavg,
-                                              answer_boot_id, cover,          answer_sys};
+    int (*const parts[])(struct sc_plan *) = {answer_meminfo, answer_stat, answer_cpuinfo, answer_loadavg,
+                                              answer_boot_id, cover,       answer_sys};
     (void)err;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int r = parts[i](plan);

@@ -14,14 +14,53 @@
 
 /* Of the host's /etc only what programs need and what says nothing about the host. */
 static const char *const ETC[] = {
-    "ld.so.cache",      "ld.so.conf",  "ld.so.conf.d",      "alternatives", "ssl/certs",  "ssl/openssl.cnf",
-    "ca-certificates",  "pki/tls/certs", "fonts",           "localtime",    "timezone",   "mime.types",
-    "protocols",        "services",    "rpc",               "gai.conf",     "inputrc",    "bash.bashrc",
-    "profile",          "terminfo",    "magic",             "magic.mime",   "python3",    "python3.11",
-    "python3.12",       "python3.13",  "perl",              "matplotlibrc", "java-17-openjdk",
-    "java-21-openjdk",  "java-11-openjdk", "nodejs",        "gitconfig.d",  "ImageMagick-6", "ImageMagick-7",
-    "texmf",            "xml",         "sgml",              "papersize",    "paperspecs", "os-release",
-    "debian_version",   "lsb-release", "locale.alias",      "skel",         "ghostscript", "libblas.so.3",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "ca-certificates",
+    "pki/tls/certs",
+    "fonts",
+    "localtime",
+    "timezone",
+    "mime.types",
+    "protocols",
+    "services",
+    "rpc",
+    "gai.conf",
+    "inputrc",
+    "bash.bashrc",
+    "profile",
+    "terminfo",
+    "magic",
+    "magic.mime",
+    "python3",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "perl",
+    "matplotlibrc",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "java-11-openjdk",
+    "nodejs",
+    "gitconfig.d",
+    "ImageMagick-6",
+    "ImageMagick-7",
+    "texmf",
+    "xml",
+    "sgml",
+    "papersize",
+    "paperspecs",
+    "os-release",
+    "debian_version",
+    "lsb-release",
+    "locale.alias",
+    "skel",
+    "ghostscript",
+    "libblas.so.3",
     NULL,
 };
 
@@ -32,9 +71,11 @@ static const struct {
     {"/etc/group", "root:x:0:\nagent:x:999:\n" SC_CELL_USER ":x:1000:\nnogroup:x:65534:\n"},
     {"/etc/hosts", "127.0.0.1 localhost cell\n::1 localhost ip6-localhost ip6-loopback\n"},
     {"/etc/hostname", "cell\n"},
-    {"/etc/resolv.conf", "# No network. An address without a route, so that asking fails at once and is counted.\n"
-                         "nameserver 192.0.2.53\n"},
-    {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
+    {"/etc/resolv.conf",
+     "# No network. An address without a route, so that asking fails at once and is counted.\n"
+     "nameserver 192.0.2.53\n"},
+    {"/etc/nsswitch.conf",
+     "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
     {"/etc/machine-id", ""},
 };
 static const char PASSWD[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
@@ -114,7 +155,8 @@ static int add_host_root(struct sc_plan *plan)
 
 static bool is_ours(const char *path)
 {
-    static const char *const ours[] = {"/proc", "/sys", "/dev", "/tmp", "/home", "/run", "/.cell", "/etc/passwd"};
+    static const char *const ours[] = {"/proc", "/sys", "/dev",   "/tmp",
+                                       "/home", "/run", "/.cell", "/etc/passwd"};
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         if (!strcmp(path, ours[i]))
             return true;
@@ -132,14 +174,15 @@ static int add_entries(struct sc_plan *plan, const char *root, const char *folde
     snprintf(path, sizeof path, "%s%s", root, folder);
     int n = scandir(path, &names, NULL, alphasort);
     if (n < 0)
-        return errno == ENOMEM ? -ENOMEM
-                               : sc_err_usage(err, "root", "--root %s: cannot be read: %s", path, strerror(errno));
+        return errno == ENOMEM
+                   ? -ENOMEM
+                   : sc_err_usage(err, "root", "--root %s: cannot be read: %s", path, strerror(errno));
     int r = 0;
     for (int i = 0; i < n; i++) {
         const char *name = names[i]->d_name;
         int len = snprintf(inside, sizeof inside, "%s/%s", folder, name);
-        if (r == 0 && len < (int)sizeof inside && strcmp(name, ".") && strcmp(name, "..") && !is_ours(inside) &&
-            strcmp(inside, "/etc")) {
+        if (r == 0 && len < (int)sizeof inside && strcmp(name, ".") && strcmp(name, "..") &&
+            !is_ours(inside) && strcmp(inside, "/etc")) {
             struct stat st;
             char from[PATH_MAX], target[PATH_MAX];
             int whole = snprintf(from, sizeof from, "%s%s", root, inside);
@@ -165,8 +208,10 @@ static int add_own_root(struct sc_plan *plan, struct sc_err *err)
     char etc[PATH_MAX];
     struct stat st;
     int r = add_entries(plan, root, "", err);
-    /* A root that a stranger made may have its /etc as a link: out here that would name a folder of the host. */
-    bool own = snprintf(etc, sizeof etc, "%s/etc", root) < (int)sizeof etc && lstat(etc, &st) == 0 && S_ISDIR(st.st_mode);
+    /* A root that a stranger made may have its /etc as a link: out here that would name a folder of the host.
+     */
+    bool own = snprintf(etc, sizeof etc, "%s/etc", root) < (int)sizeof etc && lstat(etc, &st) == 0 &&
+               S_ISDIR(st.st_mode);
     return r == 0 && own ? add_entries(plan, root, "/etc", err) : r;
 }
 
@@ -178,8 +223,10 @@ static int add_devices(struct sc_plan *plan)
         snprintf(path, sizeof path, "/dev/%s", DEVICES[i]);
         r = sc_plan_add_mount(plan, SC_MOUNT_DEVICE, path, path, NULL, 0);
     }
-    static const char *const links[][2] = {{"/dev/fd", "/proc/self/fd"},        {"/dev/stdin", "/proc/self/fd/0"},
-                                           {"/dev/stdout", "/proc/self/fd/1"},  {"/dev/stderr", "/proc/self/fd/2"},
+    static const char *const links[][2] = {{"/dev/fd", "/proc/self/fd"},
+                                           {"/dev/stdin", "/proc/self/fd/0"},
+                                           {"/dev/stdout", "/proc/self/fd/1"},
+                                           {"/dev/stderr", "/proc/self/fd/2"},
                                            {"/dev/ptmx", "pts/ptmx"}};
     for (size_t i = 0; i < sizeof links / sizeof links[0] && r == 0; i++)
         r = add_link(plan, links[i][0], links[i][1]);
@@ -226,23 +273,28 @@ static bool holds_home(const char *folder)
     return named && realpath(named, home) && below(home, folder);
 }
 
-/* The folder above the `bin` that `program` lies in, after all links: where an interpreter keeps its library. */
+/* The folder above the `bin` that `program` lies in, after all links: where an interpreter keeps its library.
+ */
 static int add_prefix(struct sc_plan *plan, const char *option, const char *program, struct sc_err *err)
 {
     char real[PATH_MAX];
     if (!realpath(program, real))
         return errno == ENOMEM ? -ENOMEM
-                               : sc_err_usage(err, option, "--%s %s: cannot be resolved: %s", option, program, strerror(errno));
+                               : sc_err_usage(err, option, "--%s %s: cannot be resolved: %s", option, program,
+                                              strerror(errno));
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(real, '/');
         if (!slash || slash == real)
-            return sc_err_usage(err, option, "--%s %s: must lie two folders below / at least, as PREFIX/bin/NAME",
-                                option, program);
+            return sc_err_usage(err, option,
+                                "--%s %s: must lie two folders below / at least, as PREFIX/bin/NAME", option,
+                                program);
         *slash = '\0';
     }
     if (holds_home(real))
-        return sc_err_usage(err, option, "--%s %s: its prefix %s holds your home folder, which the cell would see whole: "
-                            "must lie in a folder of its own, as PREFIX/bin/NAME", option, program, real);
+        return sc_err_usage(err, option,
+                            "--%s %s: its prefix %s holds your home folder, which the cell would see whole: "
+                            "must lie in a folder of its own, as PREFIX/bin/NAME",
+                            option, program, real);
     return add_same(plan, real);
 }
 

@@ -46,7 +46,7 @@ static int plan_argv(struct sc_plan *plan)
 }
 
 /* Thread pools size themselves by these rather than by what they may really use. */
-static const char *const THREADS[] = {"OMP_NUM_THREADS",     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+static const char *const THREADS[] = {"OMP_NUM_THREADS",     "OPENBLAS_NUM_THREADS",   "MKL_NUM_THREADS",
                                       "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "GOMAXPROCS"};
 static const char *const ALWAYS[][2] = {
     {"PATH", "/usr/local/bin:/usr/bin:/bin"},
@@ -64,7 +64,8 @@ static int plan_env(struct sc_plan *plan)
 {
     char count[24];
     uint64_t cpus = (plan->limits.cpus + 999) / 1000;
-    snprintf(count, sizeof count, "%llu", (unsigned long long)(cpus < plan->host->cpus ? cpus : plan->host->cpus));
+    snprintf(count, sizeof count, "%llu",
+             (unsigned long long)(cpus < plan->host->cpus ? cpus : plan->host->cpus));
     int r = 0;
     for (size_t i = 0; i < sizeof ALWAYS / sizeof ALWAYS[0] && r == 0; i++)
         r = sc_strv_set_env(&plan->env, ALWAYS[i][0], ALWAYS[i][1]);

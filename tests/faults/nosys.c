@@ -1,5 +1,5 @@
-/* nosys NUMBER[,NUMBER…] COMMAND [ARG…]: runs a command on a kernel that does not know these system calls. A filter
- * answers ENOSYS for them, here and in everything that comes from the command. */
+/* nosys NUMBER[,NUMBER…] COMMAND [ARG…]: runs a command on a kernel that does not know these system calls. A
+ * filter answers ENOSYS for them, here and in everything that comes from the command. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -35,9 +35,11 @@ int main(int argc, char **argv)
         return 2;
     }
     struct sock_fprog program = {.len = (unsigned short)make_filter(argv[1], insns), .filter = insns};
-    /* Root may filter without no_new_privs; an ordinary user's set-user-id helpers are then dead, as they would be. */
+    /* Root may filter without no_new_privs; an ordinary user's set-user-id helpers are then dead, as they
+     * would be. */
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 &&
-        (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)) {
+        (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)) {
         perror("nosys: seccomp");
         return 126;
     }

@@ -1,5 +1,5 @@
-/* Preloaded: the allocation number $SNAPCELL_FAIL_AT of the process that reads it first fails. When it was reached, and
- * only then, the file $SNAPCELL_FAIL_MARK is made. */
+/* Preloaded: the allocation number $SNAPCELL_FAIL_AT of the process that reads it first fails. When it was
+ * reached, and only then, the file $SNAPCELL_FAIL_MARK is made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

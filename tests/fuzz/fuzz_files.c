@@ -1,5 +1,6 @@
-/* libFuzzer target: any messages about files to the agent. Nothing may appear, change or vanish outside of the work folder,
- * and nothing but regular files and folders inside. An input is a row of: type, length (2 bytes), payload. */
+/* libFuzzer target: any messages about files to the agent. Nothing may appear, change or vanish outside of
+ * the work folder, and nothing but regular files and folders inside. An input is a row of: type, length (2
+ * bytes), payload. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char place[64]; /* in the current folder; holds "work", "work/link" → "../beside", and "beside", which must stay empty */
+static char place[64]; /* in the current folder; holds "work", "work/link" → "../beside", and "beside", which
+                          must stay empty */
 static int place_fd;
 
 static void make_place(void)
@@ -67,7 +69,8 @@ static int look_at(const char *path, const struct stat *st, int kind, struct FTW
 {
     (void)path;
     (void)kind;
-    if (S_ISLNK(st->st_mode) ? strcmp(path + at->base, "link") != 0 : !S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+    if (S_ISLNK(st->st_mode) ? strcmp(path + at->base, "link") != 0
+                             : !S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
         abort();
     if (st->st_mode & 07000)
         abort();
@@ -85,7 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (mkdirat(place_fd, "work", 0777) < 0 || symlinkat("../beside", place_fd, "work/link") < 0)
         abort();
-    struct sc_agent agent = {.image = &image, .control = -1, .supervisor = -1, .pty_master = -1,
+    struct sc_agent agent = {.image = &image,
+                             .control = -1,
+                             .supervisor = -1,
+                             .pty_master = -1,
                              .work_fd = openat(place_fd, "work", O_PATH | O_DIRECTORY | O_CLOEXEC)};
     struct sc_agent_files files = {.open_fd = -1};
     static const uint16_t types[] = {SC_MSG_FILE, SC_MSG_DATA, SC_MSG_CLOSE, SC_MSG_DIR};

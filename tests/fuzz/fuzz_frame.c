@@ -1,5 +1,5 @@
-/* libFuzzer target: any bytes in any pieces as a stream of frames. What the reader gives must be what a plain walk over the
- * same bytes gives. The first byte chooses the size of the pieces. */
+/* libFuzzer target: any bytes in any pieces as a stream of frames. What the reader gives must be what a plain
+ * walk over the same bytes gives. The first byte chooses the size of the pieces. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The frame at `data`, as the header says it: its whole size, 0 when more is needed, -1 when it is too large. */
+/* The frame at `data`, as the header says it: its whole size, 0 when more is needed, -1 when it is too large.
+ */
 static long reference(const uint8_t *data, size_t size)
 {
-    uint32_t len = (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+    uint32_t len =
+        (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
     if (len > SC_FRAME_MAX)
         return -1;
     return size < 8 + (size_t)len ? 0 : 8 + (long)len;

@@ -1,6 +1,6 @@
-/* libFuzzer target: any bytes, with descriptors among them, from the agent to its supervisor. An input is a row of: a byte
- * whose low half is how many descriptors come along, length (1 byte), bytes. After the last the stream ends, so that every run
- * has to come to an end; then it is judged. No descriptor may stay. */
+/* libFuzzer target: any bytes, with descriptors among them, from the agent to its supervisor. An input is a
+ * row of: a byte whose low half is how many descriptors come along, length (1 byte), bytes. After the last
+ * the stream ends, so that every run has to come to an end; then it is judged. No descriptor may stay. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -86,7 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 20000 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return 0;
     sc_result_init(&result, 100, 100);
-    struct sc_run run = {.works = &works, .plan = &plan, .callbacks = &callbacks, .result = &result, .cell = SC_CELL_NONE,
+    struct sc_run run = {.works = &works,
+                         .plan = &plan,
+                         .callbacks = &callbacks,
+                         .result = &result,
+                         .cell = SC_CELL_NONE,
                          .begun_ns = sc_now_ns()};
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
@@ -102,7 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (r == 0)
         sc_run_judge(&run, &err);
-    if (strnlen(result.message, sizeof result.message) == sizeof result.message || strnlen(err.message, sizeof err.message) == sizeof err.message)
+    if (strnlen(result.message, sizeof result.message) == sizeof result.message ||
+        strnlen(err.message, sizeof err.message) == sizeof err.message)
         abort();
     let_go(&run);
     sc_result_fini(&result);

@@ -1,6 +1,7 @@
-/* soak-many COUNT [DEGRADED]: so many runs in one process by the library. Afterwards its resident memory must be no more
- * than a few pages above what it was after the first hundred. While a plan lives, the number of descriptors moves with
- * the cells that are made ahead; when all objects are freed it must be what it was before the first. */
+/* soak-many COUNT [DEGRADED]: so many runs in one process by the library. Afterwards its resident memory must
+ * be no more than a few pages above what it was after the first hundred. While a plan lives, the number of
+ * descriptors moves with the cells that are made ahead; when all objects are freed it must be what it was
+ * before the first. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static int run_once(struct snapcell_plan *plan, struct snapcell_error *error)
         return fail("run", error);
     int wrong = strcmp(snapcell_result_status(result), "ok") != 0;
     if (wrong)
-        fprintf(stderr, "soak-many: %s: %s\n", snapcell_result_status(result), snapcell_result_message(result));
+        fprintf(stderr, "soak-many: %s: %s\n", snapcell_result_status(result),
+                snapcell_result_message(result));
     snapcell_result_free(result);
     return wrong;
 }

@@ -102,7 +102,8 @@ static void set_options(struct sc_spec *spec, va_list options)
     struct sc_err err = {0};
     for (const char *option; (option = va_arg(options, const char *));) {
         const char *value = va_arg(options, const char *);
-        bool repeatable = !strcmp(option, "out") || !strcmp(option, "file") || !strcmp(option, "dir") || !strcmp(option, "env");
+        bool repeatable = !strcmp(option, "out") || !strcmp(option, "file") || !strcmp(option, "dir") ||
+                          !strcmp(option, "env");
         int r = repeatable ? sc_spec_add(spec, option, value, &err) : sc_spec_set(spec, option, value, &err);
         if (r < 0)
             fail_msg("--%s %s: %s", option, value, err.message);
@@ -114,11 +115,13 @@ void begin(struct world *world, const char *verb, const char *arg, ...)
     static _Atomic unsigned n; /* some tests have threads */
     va_list options;
     memset(world, 0, sizeof *world);
-    snprintf(world->mark, sizeof world->mark, "mark-%d-%u-%llx", (int)getpid(), n++, (unsigned long long)sc_now_ns());
+    snprintf(world->mark, sizeof world->mark, "mark-%d-%u-%llx", (int)getpid(), n++,
+             (unsigned long long)sc_now_ns());
     sc_spec_init(&world->spec);
     assert_int_equal(sc_spec_set(&world->spec, "wall", "60s", NULL), 0); /* a busy machine is no failure */
     assert_int_equal(sc_spec_set_program(&world->spec, INSIDE, NULL), 0);
-    assert_int_equal(sc_spec_set_args(&world->spec, (const char *const[]){world->mark, verb, arg, NULL}, NULL), 0);
+    assert_int_equal(
+        sc_spec_set_args(&world->spec, (const char *const[]){world->mark, verb, arg, NULL}, NULL), 0);
     if (*to_accept())
         assert_int_equal(sc_spec_add(&world->spec, "allow-degraded", to_accept(), NULL), 0);
     va_start(options, arg);
@@ -266,8 +269,9 @@ void assert_same_traces(const struct traces *before)
 {
     struct traces now = traces_of_now();
     if (memcmp(&now, before, sizeof now) != 0)
-        fail_msg("left behind: descriptors %u → %u, children %u → %u, groups %u → %u, mounts %u → %u", before->descriptors,
-                 now.descriptors, before->children, now.children, before->groups, now.groups, before->mounts, now.mounts);
+        fail_msg("left behind: descriptors %u → %u, children %u → %u, groups %u → %u, mounts %u → %u",
+                 before->descriptors, now.descriptors, before->children, now.children, before->groups,
+                 now.groups, before->mounts, now.mounts);
 }
 
 char *make_folder(void)

@@ -1,4 +1,5 @@
-/* Real cells for the tests of src/cell, as root and as an ordinary user, and the proof that nothing is left of them. */
+/* Real cells for the tests of src/cell, as root and as an ordinary user, and the proof that nothing is left
+ * of them. */
 #ifndef TEST_CELL_FIXTURE_H
 #define TEST_CELL_FIXTURE_H
 
@@ -19,14 +20,15 @@ const struct sc_host *the_host(void);
 /* What cells of this process must do without, as the text of --allow-degraded; "" for nothing. */
 const char *to_accept(void);
 
-/* Ends a test binary: runs `tests` as the one who started it and, when that is root, again in a child with an id that
- * nobody has, as an ordinary user does. */
+/* Ends a test binary: runs `tests` as the one who started it and, when that is root, again in a child with an
+ * id that nobody has, as an ordinary user does. */
 #define RUN_AS_BOTH(tests) run_as_both(#tests, tests, sizeof(tests) / sizeof(tests)[0])
 int run_as_both(const char *name, const struct CMUnitTest *tests, size_t n);
 /* Skips the test unless it runs as root. */
 void need_root(void);
 
-/* One cell's world. Every test starts with begin() and ends with end(), which frees all and proves that nothing is left. */
+/* One cell's world. Every test starts with begin() and ends with end(), which frees all and proves that
+ * nothing is left. */
 struct world {
     struct sc_spec spec;
     struct sc_plan *plan;

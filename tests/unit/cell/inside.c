@@ -1,5 +1,5 @@
-/* inside MARK VERB [ARG]: what the tests of src/cell run in their cells. MARK does nothing; it is how a test finds its
- * processes from outside. Static, so that it starts fast and needs nothing of the root. */
+/* inside MARK VERB [ARG]: what the tests of src/cell run in their cells. MARK does nothing; it is how a test
+ * finds its processes from outside. Static, so that it starts fast and needs nothing of the root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -147,14 +147,16 @@ static int make(const char *path, const char *content)
 static int tree(void)
 {
     int bad = 0;
-    bad |= mkdir("out", 0755) | make("out/good", "good") | mkdir("out/sub", 0755) | make("out/sub/deep", "deep");
+    bad |=
+        mkdir("out", 0755) | make("out/good", "good") | mkdir("out/sub", 0755) | make("out/sub/deep", "deep");
     bad |= symlink("/etc/passwd", "out/link") | symlink("/", "out/rootlink") | symlink("..", "out/up") |
            symlink("link", "out/again") | symlink("sub", "out/same");
     bad |= mkfifo("out/fifo", 0666);
     int sock = socket(AF_UNIX, SOCK_STREAM, 0);
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "out/sock"};
     bad |= bind(sock, (struct sockaddr *)&name, sizeof name);
-    bad |= make("out/line\nbreak", "n") | make("out/b\xff\xfe", "u") | make("out/ -rf *", "s") | make("out/\033[2J", "e");
+    bad |= make("out/line\nbreak", "n") | make("out/b\xff\xfe", "u") | make("out/ -rf *", "s") |
+           make("out/\033[2J", "e");
     bad |= link("out/good", "out/hard");
     int fd = open("out/sparse", O_WRONLY | O_CREAT, 0644);
     bad |= ftruncate(fd, 100l << 20);
@@ -188,7 +190,8 @@ static int many(int n)
 /* An address of a documentation range; then ends at once. */
 static int dial(void)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
     int sock = socket(AF_INET, SOCK_STREAM, 0);
     return connect(sock, (struct sockaddr *)&to, sizeof to) < 0 && errno == ENETUNREACH ? 0 : 13;
 }
@@ -218,8 +221,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } plain[] = {{"spin", spin}, {"eat", eat}, {"count", count}, {"shut", shut}, {"terminal", terminal}, {"tree", tree},
-                 {"fill", fill}, {"storm", storm}, {"dial", dial}};
+    } plain[] = {{"spin", spin}, {"eat", eat},   {"count", count}, {"shut", shut}, {"terminal", terminal},
+                 {"tree", tree}, {"fill", fill}, {"storm", storm}, {"dial", dial}};
     static const struct {
         const char *name;
         int (*run)(int);

@@ -1,5 +1,5 @@
-/* The serving half of process 1, spoken to by a supervisor that does everything wrong. Whatever comes: an answer or an end,
- * never a hang, and nothing written outside of the work folder. */
+/* The serving half of process 1, spoken to by a supervisor that does everything wrong. Whatever comes: an
+ * answer or an end, never a hang, and nothing written outside of the work folder. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -74,7 +74,8 @@ static void map_self(pid_t pid)
 /* Process 1 of a pid namespace, as the agent always is: it ends by killing everybody. */
 static pid_t fork_alone(void)
 {
-    struct sc_clone_args args = {.flags = CLONE_NEWPID | (geteuid() ? CLONE_NEWUSER : 0), .exit_signal = SIGCHLD};
+    struct sc_clone_args args = {.flags = CLONE_NEWPID | (geteuid() ? CLONE_NEWUSER : 0),
+                                 .exit_signal = SIGCHLD};
     int from, to;
     char go;
     assert_int_equal(sc_pipe(&from, &to), 0);
@@ -105,8 +106,12 @@ static void open_talk(struct talk *talk)
             _exit(99);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
-        struct sc_agent agent = {.image = &image.head, .control = ends[1], .supervisor = -1, .enter_program = enter_program,
-                                 .work_fd = open(talk->folder, O_PATH | O_DIRECTORY | O_CLOEXEC), .pty_master = -1};
+        struct sc_agent agent = {.image = &image.head,
+                                 .control = ends[1],
+                                 .supervisor = -1,
+                                 .enter_program = enter_program,
+                                 .work_fd = open(talk->folder, O_PATH | O_DIRECTORY | O_CLOEXEC),
+                                 .pty_master = -1};
         sc_agent_serve(&agent);
     }
     close(ends[1]);
@@ -344,7 +349,8 @@ static void wrong_order(void **state)
 static void after_the_start(void **state)
 {
     (void)state;
-    static const int types[] = {SC_MSG_START, SC_MSG_FILE, SC_MSG_DATA, SC_MSG_CLOSE, SC_MSG_DIR, SC_MSG_RESIZE, SC_MSG_BOOT};
+    static const int types[] = {SC_MSG_START, SC_MSG_FILE,   SC_MSG_DATA, SC_MSG_CLOSE,
+                                SC_MSG_DIR,   SC_MSG_RESIZE, SC_MSG_BOOT};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         struct talk t;
         char rest[64];
@@ -407,7 +413,8 @@ static void paths(void **state)
                 assert_int_equal(type, SC_MSG_FAILED);
                 /* Which of the ways of saying no is the kernel's to choose between ".." of two kinds. */
                 if (failed.code != expected && !(failed.code == -EISDIR || failed.code == -EXDEV))
-                    fail_msg("%s as %s: %d, not %d", cases[i].path, dir ? "folder" : "file", failed.code, expected);
+                    fail_msg("%s as %s: %d, not %d", cases[i].path, dir ? "folder" : "file", failed.code,
+                             expected);
                 assert_string_equal(failed.stage, "file");
             }
             assert_int_equal(rmdir(victim), 0);
@@ -425,7 +432,9 @@ static void malformed_paths(void **state)
     static const struct {
         const char *payload;
         size_t len;
-    } cases[] = {{"", 0}, {"1234567", 7}, {"12345678", 8}, {"12345678", 9}, {"12345678name", 12}, {unended, 200}, {unended, SC_FRAME_MAX}};
+    } cases[] = {
+        {"", 0},        {"1234567", 7},         {"12345678", 8}, {"12345678", 9}, {"12345678name", 12},
+        {unended, 200}, {unended, SC_FRAME_MAX}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct talk t;
         open_talk(&t);
@@ -451,7 +460,8 @@ static void programs_that_do_not_start(void **state)
     static const struct {
         const char *program;
         int code;
-    } cases[] = {{"/nonexistent", -ENOENT}, {"no-such-name", -ENOENT}, {"/etc/passwd", -EACCES}, {"/", -EACCES}};
+    } cases[] = {
+        {"/nonexistent", -ENOENT}, {"no-such-name", -ENOENT}, {"/etc/passwd", -EACCES}, {"/", -EACCES}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct talk t;
         make_image(cases[i].program, "");

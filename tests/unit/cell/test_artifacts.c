@@ -1,5 +1,5 @@
-/* Artifacts of a hostile tree: only regular files of the work folder come out, within the limits, and every name that does
- * not is told. */
+/* Artifacts of a hostile tree: only regular files of the work folder come out, within the limits, and every
+ * name that does not is told. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -83,18 +83,23 @@ static void hostile_tree(void **state)
     struct world w;
     begin(&w, "tree", "", "out", to_out("out"), NULL);
     expect(&w, SC_STATUS_OK, 0);
-    static const char *const good[][2] = {{"out/good", "good"}, {"out/sub/deep", "deep"}, {"out/hard", "good"},
-                                          {"out/line\nbreak", "n"}, {"out/b\xff\xfe", "u"}, {"out/ -rf *", "s"},
-                                          {"out/\033[2J", "e"}, {"out/tricky..", "t"}, {"out/...", "d"}};
+    static const char *const good[][2] = {
+        {"out/good", "good"},     {"out/sub/deep", "deep"}, {"out/hard", "good"},
+        {"out/line\nbreak", "n"}, {"out/b\xff\xfe", "u"},   {"out/ -rf *", "s"},
+        {"out/\033[2J", "e"},     {"out/tricky..", "t"},    {"out/...", "d"}};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         if (!has_artifact(&w, good[i][0]))
             fail_msg("%s is missing", good[i][0]);
         expect_content(good[i][0], good[i][1]);
     }
-    static const char *const skipped[][2] = {
-        {"out/link", "symlink"},   {"out/rootlink", "symlink"},           {"out/up", "symlink"},
-        {"out/again", "symlink"},  {"out/same", "symlink"},               {"out/fifo", "not a regular file"},
-        {"out/sock", "not a regular file"}, {"out/sparse", "more bytes than the limit on artifacts"}};
+    static const char *const skipped[][2] = {{"out/link", "symlink"},
+                                             {"out/rootlink", "symlink"},
+                                             {"out/up", "symlink"},
+                                             {"out/again", "symlink"},
+                                             {"out/same", "symlink"},
+                                             {"out/fifo", "not a regular file"},
+                                             {"out/sock", "not a regular file"},
+                                             {"out/sparse", "more bytes than the limit on artifacts"}};
     for (size_t i = 0; i < sizeof skipped / sizeof skipped[0]; i++) {
         assert_false(came_out(skipped[i][0]));
         assert_string_equal(why_skipped(&w, skipped[i][0]), skipped[i][1]);
@@ -114,8 +119,9 @@ static void hostile_tree(void **state)
 static void patterns_follow_no_link(void **state)
 {
     (void)state;
-    static const char *const globs[] = {"outlink", "outlink/good", "out/rootlink/etc/passwd", "out/rootlink/*/passwd", "out/up/out/good",
-                                        "*/up/*/good", "out/link", "out/s*/../good"};
+    static const char *const globs[] = {
+        "outlink",     "outlink/good", "out/rootlink/etc/passwd", "out/rootlink/*/passwd", "out/up/out/good",
+        "*/up/*/good", "out/link",     "out/s*/../good"};
     for (size_t i = 0; i < sizeof globs / sizeof globs[0] - 1; i++) {
         struct world w;
         begin(&w, "tree", "", "out", to_out(globs[i]), NULL);
@@ -178,8 +184,8 @@ static void count_and_bytes(void **state)
     assert_int_equal(w.result.n_artifacts, 100);
     assert_true(w.result.limits_hit & SC_HIT_ARTIFACTS);
     end(&w);
-    begin(&w, "tree", "", "out", to_out("out/good"), "out", to_out("out/sub/deep"), "out", to_out("out/ -rf *"), "artifacts", "9",
-          NULL);
+    begin(&w, "tree", "", "out", to_out("out/good"), "out", to_out("out/sub/deep"), "out",
+          to_out("out/ -rf *"), "artifacts", "9", NULL);
     expect(&w, SC_STATUS_OK, 0);
     assert_int_equal(w.result.n_artifacts, 3); /* 4 + 4 + 1 bytes: just as many as there may be */
     assert_int_equal(w.result.limits_hit & SC_HIT_ARTIFACTS, 0);
@@ -295,15 +301,9 @@ static void a_folder_that_cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(hostile_tree),
-        TEST(patterns_follow_no_link),
-        TEST(patterns),
-        TEST(depth),
-        TEST(count_and_bytes),
-        TEST(targets),
-        TEST(by_callback),
-        TEST(out_of_descriptors),
-        TEST(a_folder_that_cannot_be_written),
+        TEST(hostile_tree), TEST(patterns_follow_no_link), TEST(patterns),
+        TEST(depth),        TEST(count_and_bytes),         TEST(targets),
+        TEST(by_callback),  TEST(out_of_descriptors),      TEST(a_folder_that_cannot_be_written),
     };
     return RUN_AS_BOTH(tests);
 }

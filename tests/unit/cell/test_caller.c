@@ -1,5 +1,5 @@
-/* Callers of every kind: with many descriptors or hardly any, without stdin, with timers, threads, a small umask, and with
- * ideas of their own about their children. */
+/* Callers of every kind: with many descriptors or hardly any, without stdin, with timers, threads, a small
+ * umask, and with ideas of their own about their children. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ static int after(void **state)
     return 0;
 }
 
-/* `body` in a process of its own, because of what it does to itself. Its failed assertions exit with another code. */
+/* `body` in a process of its own, because of what it does to itself. Its failed assertions exit with another
+ * code. */
 static void in_child(void (*body)(void))
 {
     int status;
@@ -50,12 +51,12 @@ static void in_child(void (*body)(void))
 }
 
 /* cmocka's assertions jump to the test they are in: of no use in a child. */
-#define MUST(what)                                                                                                                \
-    do {                                                                                                                          \
-        if (!(what)) {                                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                            \
-            _exit(1);                                                                                                             \
-        }                                                                                                                         \
+#define MUST(what)                                                                                           \
+    do {                                                                                                     \
+        if (!(what)) {                                                                                       \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                       \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
     } while (0)
 
 static void expect_seven(struct world *w)
@@ -118,7 +119,8 @@ static void no_standard_streams(void **state)
     in_child(close_three);
 }
 
-/* From hardly any descriptor upwards, one more each time: a clean error wherever they run out, until it works. */
+/* From hardly any descriptor upwards, one more each time: a clean error wherever they run out, until it
+ * works. */
 static void grow_limit(void)
 {
     struct rlimit limit;
@@ -128,7 +130,8 @@ static void grow_limit(void)
     for (rlim_t n = bare.descriptors; n < 200 && !worked; n++) {
         struct world w;
         begin(&w, "exit", "7", "out", "*:/tmp", NULL);
-        MUST(sc_spec_check(&w.spec, 0, &w.err) == 0 && sc_plan_make(&w.spec, the_host(), &w.plan, &w.err) == 0);
+        MUST(sc_spec_check(&w.spec, 0, &w.err) == 0 &&
+             sc_plan_make(&w.spec, the_host(), &w.plan, &w.err) == 0);
         limit.rlim_cur = n;
         MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
         int r = sc_works_new(w.plan, &w.works, &w.err);
@@ -147,8 +150,8 @@ static void grow_limit(void)
         end(&w);
         struct traces now = traces_of_now();
         if (memcmp(&now, &bare, sizeof now)) {
-            fprintf(stderr, "limit %d left: descriptors %u → %u, children %u, groups %u: %s\n", (int)n, bare.descriptors,
-                    now.descriptors, now.children, now.groups, w.err.message);
+            fprintf(stderr, "limit %d left: descriptors %u → %u, children %u, groups %u: %s\n", (int)n,
+                    bare.descriptors, now.descriptors, now.children, now.groups, w.err.message);
             _exit(5);
         }
     }
@@ -166,8 +169,8 @@ static void lower_limits(void)
     static const struct {
         int resource;
         rlim_t value;
-    } all[] = {{RLIMIT_MEMLOCK, 65536}, {RLIMIT_SIGPENDING, 100}, {RLIMIT_STACK, 4 << 20}, {RLIMIT_MSGQUEUE, 4096},
-               {RLIMIT_FSIZE, 1 << 20}, {RLIMIT_CORE, 0}};
+    } all[] = {{RLIMIT_MEMLOCK, 65536}, {RLIMIT_SIGPENDING, 100}, {RLIMIT_STACK, 4 << 20},
+               {RLIMIT_MSGQUEUE, 4096}, {RLIMIT_FSIZE, 1 << 20},  {RLIMIT_CORE, 0}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         const struct rlimit both = {all[i].value, all[i].value};
         MUST(setrlimit(all[i].resource, &both) == 0);

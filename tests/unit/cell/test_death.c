@@ -1,4 +1,5 @@
-/* Somebody is killed from outside: the program, the cell's process 1, or the whole supervisor. Nothing of the cell stays. */
+/* Somebody is killed from outside: the program, the cell's process 1, or the whole supervisor. Nothing of the
+ * cell stays. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -142,7 +143,7 @@ static volatile struct shared {
     char mark[40];
     pid_t holder;
     bool parked;
-} *shared;
+} * shared;
 
 static void fork_a_holder(void *userdata, int stream, const void *data, size_t len)
 {

@@ -133,7 +133,8 @@ static void ids_differ(void **state)
         close(locks[i]);
 }
 
-/* A range of two pairs: what is taken is not given again, here or in another process, until its last holder is gone. */
+/* A range of two pairs: what is taken is not given again, here or in another process, until its last holder
+ * is gone. */
 static void ids_are_held_by_their_descriptors(void **state)
 {
     (void)state;
@@ -249,7 +250,8 @@ static void put_link(const char *folder, const char *name, const char *target)
     assert_int_equal(symlink(target, path), 0);
 }
 
-/* A root that a stranger made: its links must not be followed out here, neither to read nor to make folders. */
+/* A root that a stranger made: its links must not be followed out here, neither to read nor to make folders.
+ */
 static void links_of_a_hostile_root(void **state)
 {
     (void)state;

@@ -278,7 +278,8 @@ static void stdin_that_never_comes(void **state)
     close(to);
 }
 
-/* A program may leave its stdin unread, or close it: its caller must not die of SIGPIPE, whatever it does with that. */
+/* A program may leave its stdin unread, or close it: its caller must not die of SIGPIPE, whatever it does
+ * with that. */
 static void stdin_unread(void **state)
 {
     (void)state;
@@ -314,7 +315,9 @@ static void type(void *userdata, int master)
 static int listen_to(void *userdata)
 {
     struct typist *typist = userdata;
-    ssize_t n = typist->master >= 0 ? read(typist->master, typist->heard + typist->n, sizeof typist->heard - 1 - typist->n) : 0;
+    ssize_t n = typist->master >= 0
+                    ? read(typist->master, typist->heard + typist->n, sizeof typist->heard - 1 - typist->n)
+                    : 0;
     if (n > 0)
         typist->n += (size_t)n;
     return 0;
@@ -325,7 +328,8 @@ static void terminal(void **state)
     (void)state;
     struct world w;
     struct typist typist = {.master = -1};
-    struct sc_callbacks callbacks = {.userdata = &typist, .terminal = type, .cancelled = listen_to, .cancel_fd = -1};
+    struct sc_callbacks callbacks = {
+        .userdata = &typist, .terminal = type, .cancelled = listen_to, .cancel_fd = -1};
     begin(&w, "terminal", "", NULL);
     w.spec.pty = true;
     if (run(&w, &callbacks) < 0)
@@ -346,7 +350,8 @@ static void files_in(void **state)
         struct world w;
         char expected[64];
         begin(&w, "show", cases[i].path, NULL);
-        struct sc_spec_file file = {.data = strdup("12345"), .len = 5, .path = strdup(cases[i].path), .mode = cases[i].mode};
+        struct sc_spec_file file = {
+            .data = strdup("12345"), .len = 5, .path = strdup(cases[i].path), .mode = cases[i].mode};
         w.spec.files = malloc(sizeof file);
         w.spec.files[0] = file;
         w.spec.n_files = 1;
@@ -422,7 +427,8 @@ static void nothing_to_run(void **state)
         struct world w;
         begin(&w, "exit", "0", NULL);
         sc_spec_clear_program(&w.spec);
-        assert_int_equal(sc_spec_set_command(&w.spec, (const char *const[]){cases[i].command, NULL}, NULL), 0);
+        assert_int_equal(sc_spec_set_command(&w.spec, (const char *const[]){cases[i].command, NULL}, NULL),
+                         0);
         expect(&w, SC_STATUS_ERROR, cases[i].code);
         end(&w);
     }
@@ -513,7 +519,8 @@ static void disk_image(void **state)
     begin(&w, "fill", "", "disk", "8M", "disk-backing", "image", "file-size", "1G", NULL);
     expect(&w, SC_STATUS_DISK_LIMIT, 11);
     end(&w);
-    uint64_t until = sc_now_ns() + SC_NS_PER_S; /* the kernel lets go of a dead cell's mounts in its own time */
+    uint64_t until =
+        sc_now_ns() + SC_NS_PER_S; /* the kernel lets go of a dead cell's mounts in its own time */
     while (loops_of(folder) && sc_now_ns() < until)
         sched_yield();
     assert_int_equal(loops_of(folder), 0);

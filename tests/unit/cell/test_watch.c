@@ -1,5 +1,5 @@
-/* The supervisor's half of the agent protocol, spoken to by an agent that does everything wrong: an error or a verdict, never
- * a hang, and no descriptor stays. */
+/* The supervisor's half of the agent protocol, spoken to by an agent that does everything wrong: an error or
+ * a verdict, never a hang, and no descriptor stays. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -60,8 +60,12 @@ static void open_stage(struct stage *s)
     s->plan.limits.wall = 5 * SC_NS_PER_S;
     s->works.plan = &s->plan;
     s->callbacks.cancel_fd = -1;
-    s->run = (struct sc_run){.works = &s->works, .plan = &s->plan, .callbacks = &s->callbacks, .result = &s->result,
-                             .cell = SC_CELL_NONE, .begun_ns = sc_now_ns()};
+    s->run = (struct sc_run){.works = &s->works,
+                             .plan = &s->plan,
+                             .callbacks = &s->callbacks,
+                             .result = &s->result,
+                             .cell = SC_CELL_NONE,
+                             .begun_ns = sc_now_ns()};
     for (int i = 0; i < SC_READY_COUNT; i++)
         s->run.ready[i] = -1;
     s->run.reader = calloc(1, sizeof *s->run.reader);
@@ -225,20 +229,33 @@ static void wrong_messages(void **state)
     }
 }
 
-/* Descriptors that are not what READY says, or too many, or where none belong: refused, and none stays open here. */
+/* Descriptors that are not what READY says, or too many, or where none belong: refused, and none stays open
+ * here. */
 static void wrong_descriptors(void **state)
 {
     (void)state;
-    int work = tmpfs_folder(), null = open("/dev/null", O_RDWR | O_CLOEXEC), proc = open("/proc", O_PATH | O_CLOEXEC);
+    int work = tmpfs_folder(), null = open("/dev/null", O_RDWR | O_CLOEXEC),
+        proc = open("/proc", O_PATH | O_CLOEXEC);
     int file = memfd_create("file", MFD_CLOEXEC); /* on a tmpfs, but no folder */
-    const int workers[SC_FDS_MAX] = {work, work, work, work, work, work, work, work, work, work, work, work, work, work, work, work};
+    const int workers[SC_FDS_MAX] = {work, work, work, work, work, work, work, work,
+                                     work, work, work, work, work, work, work, work};
     const struct {
         uint32_t mask;
         int first;
         size_t n;
     } cases[] = {
-        {1, null, 1}, {1, proc, 1}, {1, file, 1}, {1, -1, 0},   {0, work, 1},          {3, work, 1},
-        {1, work, 2}, {2, work, 1}, {0, -1, 0},   {~0u, work, 5}, {~0u, work, SC_FDS_MAX}, {0xff00, work, 8},
+        {1, null, 1},
+        {1, proc, 1},
+        {1, file, 1},
+        {1, -1, 0},
+        {0, work, 1},
+        {3, work, 1},
+        {1, work, 2},
+        {2, work, 1},
+        {0, -1, 0},
+        {~0u, work, 5},
+        {~0u, work, SC_FDS_MAX},
+        {0xff00, work, 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct stage s;

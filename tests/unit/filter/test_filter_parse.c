@@ -61,7 +61,8 @@ static void test_default_error_is_eperm(void **state)
 {
     (void)state;
     struct sc_filter_policy *p = parse_or_fail(
-        &f.arch, NULL, P "deny mount  # r\nnotify bpf  # r\nallow read  # r\nonce execve  # r\nanswer sysinfo  # r\n");
+        &f.arch, NULL,
+        P "deny mount  # r\nnotify bpf  # r\nallow read  # r\nonce execve  # r\nanswer sysinfo  # r\n");
 
     assert_int_equal(p->rules[0].error, EPERM);
     assert_int_equal(p->rules[1].error, EPERM);
@@ -87,8 +88,8 @@ static void test_messages_name_line_token_and_what_is_allowed(void **state)
         {P "section s  # r\n", "a second section 's'"},
         {P "section \"s\"  # r\n", "where a section's name is expected"},
         {P "section q \"open  # r\n", "'\"' is missing"},
-        {P "alow read  # r\n",
-         "test.policy:3: 'alow' is no statement: allow, deny, notify, once, answer, section, take are allowed"},
+        {P "alow read  # r\n", "test.policy:3: 'alow' is no statement: allow, deny, notify, once, answer, "
+                               "section, take are allowed"},
         {P "answer uname  # r\n", "test.policy:3: 'answer' for 'uname', which the supervisor cannot answer"},
         {P "answer sysinfo, read  # r\n", "'answer' for 'read', which the supervisor cannot answer"},
         {P "answer EPERM sysinfo  # r\n", "only 'deny' and 'notify' have an error"},

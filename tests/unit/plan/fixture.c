@@ -48,7 +48,8 @@ static void set_options(struct sc_spec *spec, va_list options)
     struct sc_err err = {0};
     for (const char *option; (option = va_arg(options, const char *));) {
         const char *value = va_arg(options, const char *);
-        int r = is_repeatable(option) ? sc_spec_add(spec, option, value, &err) : sc_spec_set(spec, option, value, &err);
+        int r = is_repeatable(option) ? sc_spec_add(spec, option, value, &err)
+                                      : sc_spec_set(spec, option, value, &err);
         if (r < 0)
             fail_msg("--%s %s: %s", option, value, err.message);
     }

@@ -15,7 +15,8 @@ struct sc_host made_up_bare_laptop(const char *why);
 /* Takes a controller away. */
 void without(struct sc_host *host, enum sc_controller controller, const char *why);
 
-/* A spec that runs `code` as Python; further options by name, ended by NULL: "wall", "2s", … Those of sc_spec_add
+/* A spec that runs `code` as Python; further options by name, ended by NULL: "wall", "2s", … Those of
+ * sc_spec_add
  * ("dir", "env", "out", "file", "allow-degraded") work, too. Fails the test when one is refused. */
 void fill_spec(struct sc_spec *spec, const char *code, ...) __attribute__((sentinel));
 /* The same from a whole command. */

@@ -37,7 +37,8 @@ static void server_v2(void **state)
     assert_int_equal(rlimit_of(plan, RLIMIT_CORE), 0);
     assert_int_equal(rlimit_of(plan, RLIMIT_NOFILE), 1024);
     assert_int_equal(rlimit_of(plan, RLIMIT_FSIZE), 128 * SC_MIB);
-    assert_int_equal(rlimit_of(plan, RLIMIT_CPU), 9); /* 7.5 s over all processes, so no one ends by it first */
+    assert_int_equal(rlimit_of(plan, RLIMIT_CPU),
+                     9); /* 7.5 s over all processes, so no one ends by it first */
     assert_int_equal(rlimit_of(plan, RLIMIT_DATA), UINT64_MAX); /* the group counts memory */
     assert_int_equal(rlimit_of(plan, RLIMIT_AS), UINT64_MAX);
     free_all(plan, &spec);
@@ -141,7 +142,8 @@ static void bare_laptop(void **state)
     (void)state;
     struct sc_host host = made_up_bare_laptop(NO_GROUP);
     struct sc_spec spec;
-    fill_spec(&spec, "print(1)", "allow-degraded", "memory,cpu,cpus,io,disk,landlock,open_files,apparmor", NULL);
+    fill_spec(&spec, "print(1)", "allow-degraded", "memory,cpu,cpus,io,disk,landlock,open_files,apparmor",
+              NULL);
     struct sc_plan *plan = plan_of(&spec, &host);
     assert_int_equal(plan->degraded, SC_DEGRADE_MEMORY | SC_DEGRADE_CPU | SC_DEGRADE_CPUS);
     assert_int_equal(plan->n_cgroup, 0);
@@ -160,8 +162,9 @@ static void no_reason_given(void **state)
     struct sc_err err;
     fill_spec(&spec, "print(1)", NULL);
     refused(&spec, &host, &err);
-    assert_string_equal(err.message, "a memory limit over the whole cell cannot be had here: no control group; "
-                                     "--allow-degraded memory accepts that");
+    assert_string_equal(err.message,
+                        "a memory limit over the whole cell cannot be had here: no control group; "
+                        "--allow-degraded memory accepts that");
     sc_spec_fini(&spec);
 }
 
@@ -174,8 +177,9 @@ static void io_needs_every_disk(void **state)
     host.disks_left_out = true;
     fill_spec(&spec, "print(1)", "io-read", "1M", NULL);
     refused(&spec, &host, &err);
-    assert_string_equal(err.message, "an io bandwidth limit cannot be had here: this host has more disks than can be "
-                                     "limited; --allow-degraded io accepts that");
+    assert_string_equal(err.message,
+                        "an io bandwidth limit cannot be had here: this host has more disks than can be "
+                        "limited; --allow-degraded io accepts that");
     host.disks_left_out = false;
     host.n_disks = 0;
     refused(&spec, &host, &err);
@@ -196,8 +200,9 @@ static void landlock(void **state)
     fill_spec(&spec, "print(1)", NULL);
     host.landlock_abi = 0;
     refused(&spec, &host, &err);
-    assert_string_equal(err.message, "Landlock cannot be had here: the kernel does not offer it; --allow-degraded "
-                                     "landlock accepts that");
+    assert_string_equal(err.message,
+                        "Landlock cannot be had here: the kernel does not offer it; --allow-degraded "
+                        "landlock accepts that");
     assert_int_equal(sc_spec_add(&spec, "allow-degraded", "landlock", NULL), 0);
     struct sc_plan *plan = plan_of(&spec, &host);
     assert_int_equal(plan->degraded, SC_DEGRADE_LANDLOCK);
@@ -229,9 +234,10 @@ static void apparmor(void **state)
     host.apparmor_enabled = true;
     fill_spec(&spec, "print(1)", NULL);
     refused(&spec, &host, &err);
-    assert_string_equal(err.message,
-                        "the AppArmor layer cannot be had here: AppArmor is on but the profile snapcell-cell is not "
-                        "loaded; --allow-degraded apparmor accepts that");
+    assert_string_equal(
+        err.message,
+        "the AppArmor layer cannot be had here: AppArmor is on but the profile snapcell-cell is not "
+        "loaded; --allow-degraded apparmor accepts that");
     host.apparmor_profile_loaded = true;
     struct sc_plan *plan = plan_of(&spec, &host);
     assert_true(plan->apparmor);
@@ -254,8 +260,9 @@ static void open_files(void **state)
     host.open_files_hard = 4096;
     fill_spec(&spec, "print(1)", "open-files", "4097", NULL);
     refused(&spec, &host, &err);
-    assert_string_equal(err.message, "that many open files cannot be had here: the hard limit of this process is 4096; "
-                                     "--allow-degraded open_files accepts that");
+    assert_string_equal(err.message,
+                        "that many open files cannot be had here: the hard limit of this process is 4096; "
+                        "--allow-degraded open_files accepts that");
     assert_int_equal(sc_spec_add(&spec, "allow-degraded", "open_files", NULL), 0);
     struct sc_plan *plan = plan_of(&spec, &host);
     assert_int_equal(plan->degraded, SC_DEGRADE_OPEN_FILES);
@@ -283,12 +290,14 @@ static void disk_image(void **state)
 
     host.loop_devices = false;
     refused(&spec, &host, &err);
-    assert_string_equal(err.message, "a disk-backed work folder cannot be had here: no loop devices or no mkfs.ext4; "
-                                     "--allow-degraded disk accepts that");
+    assert_string_equal(err.message,
+                        "a disk-backed work folder cannot be had here: no loop devices or no mkfs.ext4; "
+                        "--allow-degraded disk accepts that");
     struct sc_host laptop = made_up_laptop();
     refused(&spec, &laptop, &err);
-    assert_string_equal(err.message, "a disk-backed work folder cannot be had here: it takes root; --allow-degraded disk "
-                                     "accepts that");
+    assert_string_equal(err.message,
+                        "a disk-backed work folder cannot be had here: it takes root; --allow-degraded disk "
+                        "accepts that");
     assert_int_equal(sc_spec_add(&spec, "allow-degraded", "disk", NULL), 0);
     plan = plan_of(&spec, &laptop);
     assert_false(plan->disk_image);
@@ -363,7 +372,8 @@ static void hosts_that_cannot(void **state)
     (void)state;
     struct sc_spec spec;
     struct sc_err err;
-    fill_spec(&spec, "print(1)", "allow-degraded", "memory,cpu,cpus,io,disk,landlock,open_files,apparmor", NULL);
+    fill_spec(&spec, "print(1)", "allow-degraded", "memory,cpu,cpus,io,disk,landlock,open_files,apparmor",
+              NULL);
     struct sc_host old = made_up_server(), no_pidfd = old, no_notice = old, no_userns = old, no_time = old,
                    no_cgroup_ns = old, no_call = old, bare = made_up_laptop(), zero = old;
     old.kernel_major = 5;

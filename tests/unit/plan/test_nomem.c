@@ -1,4 +1,5 @@
-/* Every allocation of the plan's functions fails in turn: a clean error, nothing leaked, nothing half said. */
+/* Every allocation of the plan's functions fails in turn: a clean error, nothing leaked, nothing half said.
+ */
 #include "fixture.h"
 
 #include <errno.h>
@@ -64,7 +65,8 @@ static void each(int (*step)(void *))
     struct planned p = {.host = made_up_server()};
     char *tree = make_tree(), option[4096];
     snprintf(option, sizeof option, "%s:/data:ro", tree);
-    fill_spec(&p.spec, "print(1)", "dir", option, "env", "A=1", "io-read", "1M", "pin", "0", "out", "*:/tmp", NULL);
+    fill_spec(&p.spec, "print(1)", "dir", option, "env", "A=1", "io-read", "1M", "pin", "0", "out", "*:/tmp",
+              NULL);
     p.plan = plan_of(&p.spec, &p.host);
     p.text = sc_plan_to_text(p.plan);
     p.json = sc_plan_to_json(p.plan);

@@ -28,7 +28,8 @@ static void json_holds_everything(void **state)
 {
     (void)state;
     struct sc_spec spec;
-    fill_spec(&spec, "print(1)", "wall", "2500ms", "io-write", "2M", "out", "*.png:/tmp/pictures", "pin", "1", NULL);
+    fill_spec(&spec, "print(1)", "wall", "2500ms", "io-write", "2M", "out", "*.png:/tmp/pictures", "pin", "1",
+              NULL);
     struct sc_plan *plan = plan_of(&spec, &host);
     json_t *value = json_of(plan);
     const json_t *limits = json_object_get(value, "limits");
@@ -44,7 +45,8 @@ static void json_holds_everything(void **state)
     assert_int_equal(json_object_size(json_object_get(value, "covered")), plan->n_masks);
     assert_int_equal(json_array_size(json_object_get(value, "cgroup")), plan->n_cgroup);
     assert_int_equal(json_object_size(json_object_get(value, "rlimits")), plan->n_rlimits);
-    assert_int_equal(json_object_size(json_object_get(json_object_get(value, "landlock"), "rules")), plan->n_locks);
+    assert_int_equal(json_object_size(json_object_get(json_object_get(value, "landlock"), "rules")),
+                     plan->n_locks);
     assert_int_equal(json_array_size(json_object_get(value, "argv")), plan->argv.n);
     assert_int_equal(json_array_size(json_object_get(value, "env")), plan->env.n);
     assert_string_equal(json_string_value(json_object_get(value, "pin")), "1");
@@ -62,7 +64,8 @@ static void json_holds_everything(void **state)
 static void all_kinds(void **state)
 {
     (void)state;
-    struct sc_host hosts[] = {made_up_server(), made_up_v1_server(), made_up_laptop(), made_up_bare_laptop("none")};
+    struct sc_host hosts[] = {made_up_server(), made_up_v1_server(), made_up_laptop(),
+                              made_up_bare_laptop("none")};
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
         for (int pty = 0; pty < 2; pty++) {
             struct sc_spec spec;
@@ -110,7 +113,8 @@ static void equal_plans_print_equal(void **state)
     }
 }
 
-/* Names of a stranger's root: bytes that are no UTF-8, newlines, terminal escapes. None is lost, none moves a terminal. */
+/* Names of a stranger's root: bytes that are no UTF-8, newlines, terminal escapes. None is lost, none moves a
+ * terminal. */
 static void odd_names(void **state)
 {
     (void)state;
@@ -128,7 +132,8 @@ static void odd_names(void **state)
     assert_int_equal(json_array_size(mounts), plan->n_mounts);
     size_t i, found = 0;
     json_t *mount;
-    json_array_foreach (mounts, i, mount) {
+    json_array_foreach(mounts, i, mount)
+    {
         const char *path = json_string_value(json_object_get(mount, "path"));
         assert_non_null(path);
         found += !strcmp(path, "/latin-\\xe9");

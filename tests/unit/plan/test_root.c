@@ -29,13 +29,14 @@ static void host_root(void **state)
     const struct sc_plan_mount *usr = mount_at(plan, "/usr");
     assert_int_equal(usr->kind, SC_MOUNT_BIND);
     assert_string_equal(usr->source, "/usr");
-    static const char *const absent[] = {"/root", "/home/root", "/opt", "/mnt", "/boot", "/etc/shadow", "/etc/ssh",
-                                         "/etc/fstab", "/var/lib", "/srv"};
+    static const char *const absent[] = {"/root",       "/home/root", "/opt",       "/mnt",     "/boot",
+                                         "/etc/shadow", "/etc/ssh",   "/etc/fstab", "/var/lib", "/srv"};
     for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++)
         assert_false(shows(plan, absent[i]));
     assert_string_equal(mount_at(plan, "/var/tmp")->source, "../tmp");
     /* Made up, whatever the host has. */
-    assert_non_null(strstr(mount_at(plan, "/etc/passwd")->content, "user:x:1000:1000:Cell user:/home/user:/bin/bash\n"));
+    assert_non_null(
+        strstr(mount_at(plan, "/etc/passwd")->content, "user:x:1000:1000:Cell user:/home/user:/bin/bash\n"));
     assert_string_equal(mount_at(plan, "/etc/hostname")->content, "cell\n");
     assert_non_null(strstr(mount_at(plan, "/etc/hosts")->content, "::1 localhost"));
     /* Links of a merged /usr stay links. */
@@ -161,7 +162,8 @@ static void environments(void **state)
     put_link(tree, "venv/bin/python", link);
     struct sc_err err = {0};
     fill_spec(&spec, "print(1)", "venv", venv, NULL);
-    /* The tree lies in /tmp, which every cell has of its own: the check refuses it there. So plan it unchecked. */
+    /* The tree lies in /tmp, which every cell has of its own: the check refuses it there. So plan it
+     * unchecked. */
     assert_int_equal(sc_spec_check(&spec, 0, NULL), -EINVAL);
     struct sc_plan *plan = NULL;
     assert_int_equal(sc_limits_derive(&spec.limits, &spec.disk_backing, NULL), 0);
@@ -244,13 +246,15 @@ static void mounted_folders(void **state)
     remove_tree(tree);
 }
 
-/* A cover over what is not there would make every cell fail; what tells of the host and is there must have one. */
+/* A cover over what is not there would make every cell fail; what tells of the host and is there must have
+ * one. */
 static void covers(void **state)
 {
     (void)state;
-    static const char *const telling[] = {"/proc/cmdline", "/proc/modules", "/proc/keys", "/proc/interrupts", "/proc/diskstats",
-                                          "/proc/vmstat", "/proc/zoneinfo", "/proc/swaps", "/proc/locks", "/proc/bus",
-                                          "/proc/pressure", "/proc/partitions"};
+    static const char *const telling[] = {"/proc/cmdline",    "/proc/modules",   "/proc/keys",
+                                          "/proc/interrupts", "/proc/diskstats", "/proc/vmstat",
+                                          "/proc/zoneinfo",   "/proc/swaps",     "/proc/locks",
+                                          "/proc/bus",        "/proc/pressure",  "/proc/partitions"};
     struct sc_spec spec;
     fill_spec(&spec, "print(1)", "memory", "256M", "cpus", "2", NULL);
     struct sc_plan *plan = plan_of(&spec, &host);
@@ -269,7 +273,8 @@ static void covers(void **state)
         if (stat(telling[i], &st) == 0 && (st.st_mode & 0004) && !cover_of(plan, telling[i]))
             fail_msg("%s is not covered", telling[i]);
     }
-    assert_non_null(strstr(mount_at(plan, cover_of(plan, "/proc/meminfo"))->content, "MemTotal:         262144 kB\n"));
+    assert_non_null(
+        strstr(mount_at(plan, cover_of(plan, "/proc/meminfo"))->content, "MemTotal:         262144 kB\n"));
     const char *stat_text = mount_at(plan, cover_of(plan, "/proc/stat"))->content;
     assert_non_null(strstr(stat_text, "\ncpu1 "));
     assert_null(strstr(stat_text, "\ncpu2 "));
@@ -293,7 +298,10 @@ static void processors(void **state)
         const char *cpus;
         unsigned of_host;
         const char *count, *online;
-    } cases[] = {{"0.01", 8, "1", "0\n"}, {"1", 8, "1", "0\n"}, {"1.001", 8, "2", "0-1\n"}, {"64", 4, "4", "0-3\n"},
+    } cases[] = {{"0.01", 8, "1", "0\n"},
+                 {"1", 8, "1", "0\n"},
+                 {"1.001", 8, "2", "0-1\n"},
+                 {"64", 4, "4", "0-3\n"},
                  {"4", 1, "1", "0\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct sc_spec spec;

@@ -31,7 +31,8 @@ static void code(void **state)
     fill_spec(&spec, "print(1)", NULL);
     assert_int_equal(sc_spec_set_args(&spec, (const char *const[]){"-x", "", "two words", NULL}, NULL), 0);
     struct sc_plan *plan = plan_of(&spec, &host);
-    expect_argv(plan, (const char *const[]){"/usr/bin/python3", "/home/user/main.py", "-x", "", "two words", NULL});
+    expect_argv(plan,
+                (const char *const[]){"/usr/bin/python3", "/home/user/main.py", "-x", "", "two words", NULL});
     assert_string_equal(plan->cwd, "/home/user");
     sc_plan_free(plan);
     sc_spec_fini(&spec);
@@ -54,7 +55,9 @@ static void program(void **state)
     (void)state;
     static const struct {
         const char *name, *head, *interpreter;
-    } cases[] = {{"a.py", "", "/usr/bin/python3"}, {"b.js", "", "/usr/bin/node"}, {"c.sh", "", "/bin/bash"},
+    } cases[] = {{"a.py", "", "/usr/bin/python3"},
+                 {"b.js", "", "/usr/bin/node"},
+                 {"c.sh", "", "/bin/bash"},
                  {"tool", "#!/usr/bin/env strange\n", NULL}};
     char *tree = make_tree();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -85,7 +88,8 @@ static void environment(void **state)
     (void)state;
     struct sc_spec spec;
     setenv("SECRET_OF_THE_CALLER", "x", 1);
-    fill_spec(&spec, "print(1)", "env", "PATH=/opt/bin", "env", "EMPTY=", "env", "TWO=a=b", "env", "OMP_NUM_THREADS=7", NULL);
+    fill_spec(&spec, "print(1)", "env", "PATH=/opt/bin", "env", "EMPTY=", "env", "TWO=a=b", "env",
+              "OMP_NUM_THREADS=7", NULL);
     struct sc_plan *plan = plan_of(&spec, &host);
     assert_string_equal(env_of(plan, "HOME"), "/home/user");
     assert_string_equal(env_of(plan, "USER"), "user");
@@ -121,8 +125,8 @@ static void working_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(code, before),        cmocka_unit_test_setup(command, before),
-        cmocka_unit_test_setup(program, before),     cmocka_unit_test_setup(environment, before),
+        cmocka_unit_test_setup(code, before),           cmocka_unit_test_setup(command, before),
+        cmocka_unit_test_setup(program, before),        cmocka_unit_test_setup(environment, before),
         cmocka_unit_test_setup(working_folder, before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* libFuzzer target: any bytes as a request. Built with clang on demand (`ninja tests/unit/spec/fuzz_request`), not part of
- * the tests. What is taken must print, read back as the same spec, and pass or fail the check without
- * touching anything. */
+/* libFuzzer target: any bytes as a request. Built with clang on demand (`ninja
+ * tests/unit/spec/fuzz_request`), not part of the tests. What is taken must print, read back as the same
+ * spec, and pass or fail the check without touching anything. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
