@@ -6,6 +6,11 @@
  * different objects may be used by different threads. Functions return 0 or a count, or a negative errno; the
  * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are
  * untouched on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
+ *
+ * Each cell's first process is a child of the calling process. The library waits for it by its id and is not disturbed
+ * by a SIGCHLD that is ignored or handled; a caller that waits for any child may get the id of a cell it does not know,
+ * and loses that cell's processor time from the usage where no control group counts it. A plan belongs to the process
+ * that made it: after fork() the child may only free it.
  */
 #ifndef SNAPCELL_H
 #define SNAPCELL_H
