@@ -10,7 +10,7 @@
  * Each cell's first process is a child of the calling process. The library waits for it by its id and is not disturbed
  * by a SIGCHLD that is ignored or handled; a caller that waits for any child may get the id of a cell it does not know,
  * and loses that cell's processor time from the usage where no control group counts it. A plan belongs to the process
- * that made it: after fork() the child may only free it.
+ * that made it: after fork() the child must neither use nor free it.
  */
 #ifndef SNAPCELL_H
 #define SNAPCELL_H
