@@ -1,5 +1,6 @@
-/* Process 1 of the test VM's initramfs: loads the modules, lays a tmpfs over the host's read-only root, and hands over
- * to the job named on the kernel's command line. Static; the only file of the initramfs besides modules. */
+/* Process 1 of the test VM's initramfs: loads the modules, lays a tmpfs over the host's read-only root, and
+ * hands over to the job named on the kernel's command line. Static; the only file of the initramfs besides
+ * modules. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

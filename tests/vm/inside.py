@@ -40,8 +40,10 @@ class Guest:
         self.build = build
         self.user = places_of.TestUser().__enter__()
         os.environ["SNAPCELL_TEST_SCALE"] = str(SCALE)
-        os.makedirs(CGROUP + "/cells", exist_ok=True)
-        self.delegate("/vmtest")
+        # With systemd as process 1, groups are its matter.
+        if os.path.exists(CGROUP + "/init"):
+            os.makedirs(CGROUP + "/cells", exist_ok=True)
+            self.delegate("/vmtest")
         self.root = GuestPlace("root", os.path.join(build, "src/cli/snapcell"), build, os.path.join(TOP, "tests"), None, "/cells")
         copy = places_of.copy_for(self.user, build, os.path.join(TOP, "tests"))
         self.ordinary = GuestPlace("user", copy.snapcell, copy.build, copy.tests, self.user, "/vmtest")
@@ -63,7 +65,9 @@ class GuestPlace(places_of.Place):
         self.parent = parent
 
     def environment(self):
-        return dict(super().environment(), SNAPCELL_CGROUP_PARENT=self.parent)
+        env = dict(super().environment())
+        env.pop("SNAPCELL_CGROUP_PARENT", None)
+        return dict(env, SNAPCELL_CGROUP_PARENT=self.parent) if self.parent else env
 
 
 def enter_leaf(guest):
@@ -175,11 +179,34 @@ def restricted(guest):
     return counts
 
 
+def scope(guest):
+    """An ordinary user under systemd: nothing is configured or delegated by hand, limits just work."""
+    uid = guest.user.pw_uid
+    subprocess.run(["loginctl", "enable-linger", guest.user.pw_name], check=True)
+    end = time.monotonic() + 60
+    while not os.path.exists("/run/user/%d/bus" % uid) and time.monotonic() < end:
+        time.sleep(0.2)
+    place = GuestPlace("user", guest.ordinary.snapcell, guest.ordinary.build, guest.ordinary.tests, guest.user, None)
+    ran = subprocess.run([place.snapcell, "run", "--json", "--", "/bin/true"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                         env=place.environment(), cwd="/", check=False, **place.identity())
+    good = ran.returncode == 0 and json.loads(ran.stdout)["degraded"] == []
+    counts = Counts().add(check("a run gets a scope of its own and goes without nothing", good, ran))
+    os.environ["SNAPCELL_CLAIMS"] = "group-*,limits-*,end-*,fs-size"
+    try:
+        counts.add(suites.pytest("claims", LIMIT_S, security=True)(TOP, guest.build, [place]))
+    finally:
+        del os.environ["SNAPCELL_CLAIMS"]
+    left = subprocess.run(["systemctl", "list-units", "--user", "--machine=%s@.host" % guest.user.pw_name, "--no-legend", "snapcell-*.scope"],
+                          capture_output=True, text=True, check=False)
+    counts.add(check("no scope stays behind", left.returncode == 0 and left.stdout == "", left))
+    return counts
+
+
 # `unprofiled` finds the profile missing; it is loaded for all others.
 PARTS = {
     "unprofiled": unprofiled, "claims-root": lambda guest: claims(guest, guest.root), "stage": stage,
     "corpus-root": lambda guest: corpus(guest, guest.root), "claims-user": lambda guest: claims(guest, guest.ordinary),
-    "corpus-user": lambda guest: corpus(guest, guest.ordinary), "restricted": restricted,
+    "corpus-user": lambda guest: corpus(guest, guest.ordinary), "restricted": restricted, "scope": scope,
 }
 
 

@@ -167,17 +167,49 @@ echo b >/proc/sysrq-trigger
 sleep 60
 """
 
-
-def boot(command, limit_s, label="", memory_mb=3072, cpus=1):
-    """Runs a shell command as root in a fresh VM. What it says is passed on, each line after `label`. Returns (exit status,
-    report bytes)."""
+# The same as a service of systemd, with what users' managers need and little else.
+SYSTEMD_JOB = """SYSTEMD=1
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+. '%(guest)s'
+# Of this machine's own units these are of no use there, or slow; tmpfiles would empty the shared /tmp.
+for unit in systemd-{udevd,udev-trigger,journald,journal-flush,timesyncd,networkd,binfmt,modules-load,remount-fs,random-seed} \\
+    systemd-{sysctl,update-utmp,tmpfiles-setup,tmpfiles-setup-dev,sysusers,machine-id-commit,pcrphase,hwdb-update} \\
+    networking apparmor keyboard-setup console-setup; do
+    ln -sf /dev/null /etc/systemd/system/$unit.service
+done
+for unit in systemd-udevd-{control,kernel}.socket systemd-journald{,-dev-log,-audit}.socket dev-{hugepages,mqueue}.mount \\
+    sys-kernel-{debug,tracing}.mount timers.target paths.target; do
+    ln -sf /dev/null /etc/systemd/system/$unit
+done
+cat >/etc/systemd/system/snapcell-vm.service <<'EOF'
+[Unit]
+Wants=dbus.socket dbus.service systemd-logind.service
+After=basic.target dbus.service systemd-logind.service
+[Service]
+Type=exec
+Environment=HOME=/root LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=/bin/bash '%(job)s.service'
+EOF
+cat >'%(job)s.service' <<'EOF'
+exec </dev/null >/dev/vm-say 2>&1
+%(command)s
+echo $? >/dev/vm-status
+echo b >/proc/sysrq-trigger
+EOF
+exec </dev/null >/dev/console 2>&1
+exec /lib/systemd/systemd --unit=snapcell-vm.service
+"""
+def boot(command, limit_s, label="", systemd=False, memory_mb=3072, cpus=1):
+    """Runs a shell command as root in a fresh VM, with systemd as process 1 or with bash. What it says is passed on, each
+    line after `label`. Returns (exit status, report bytes)."""
     cache = prepare()
     work = tempfile.mkdtemp(prefix="snapcell-vm-")
     try:
         job = os.path.join(work, "job")
         with open(job, "w", encoding="utf-8") as f:
-            f.write(JOB % {"guest": os.path.join(HERE, "guest.sh"), "command": command})
-        if not run_qemu(qemu_line(cache, work, job, memory_mb, cpus), limit_s, label):
+            f.write((SYSTEMD_JOB if systemd else JOB) % {"guest": os.path.join(HERE, "guest.sh"), "command": command, "job": job})
+        line = qemu_line(cache, work, job, memory_mb, cpus)
+        if not run_qemu(line, limit_s, label):
             raise VmError("the machine did not end within %d s\n%s" % (limit_s, tail(work)))
         status = read(work, "status").strip()
         if not status:
