@@ -4,15 +4,15 @@
  * Orders come on stdin, one a line, fields apart by tabs:
  *     rounds N          idle_us N          at_once N          cgroup_parent DIR
  *     set OPTION VALUE  add OPTION VALUE                      for the spec of every cell
- *     way NAME cell|spawn BLOCK FILTER|- ARG…
+ *     way NAME cell|spawn BLOCK AHEAD FILTER|- ARG…       AHEAD: cells kept made ahead; 0: none ever
  * Lines on stdout, which is a file opened for appending:
  *     sample ROUND WAY WORKER FIRST_NS END_NS
- *     block ROUND WAY WORKER RUNS AHEAD_NS ELAPSED_NS     elapsed: all of it, making ahead too
+ *     block ROUND WAY WORKER RUNS AHEAD_NS ELAPSED_NS     elapsed: pauses and making ahead, too
  *     failed WAY COUNT
  *
  * With `at_once` above 1 the process forks that many workers, less one, before it opens anything; each has
- * its own plans. Nobody starts a block before all are there and have been given the word. Making ahead is
- * timed apart. */
+ * its own plans. Nobody starts a block before all are there and have been given the word. What is made ahead
+ * is refilled between two runs, off their clock and timed apart. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +27,6 @@
 
 #define WAYS_MAX 16
 #define WORKERS_MAX 8
-#define AHEAD_MAX 8 /* cells made ahead at once: what a service might keep, and few enough descriptors */
 #define LINE_MAX_BYTES 16384
 
 struct orders {
@@ -72,11 +71,12 @@ static int read_way(struct orders *orders, char **rest)
         return fault("too many ways");
     struct bench_way *way = &orders->ways[orders->n_ways];
     char *name = strsep(rest, "\t"), *kind = strsep(rest, "\t");
-    unsigned block = number(strsep(rest, "\t"));
+    unsigned block = number(strsep(rest, "\t")), ahead = number(strsep(rest, "\t"));
     char *filter = strsep(rest, "\t"), *arg;
     if (!name || !kind || !block || !filter || !*rest)
         return fault("way");
-    *way = (struct bench_way){.name = strdup(name), .cell = strcmp(kind, "cell") == 0, .block = block};
+    *way = (struct bench_way){
+        .name = strdup(name), .cell = strcmp(kind, "cell") == 0, .block = block, .ahead = ahead};
     if (strcmp(filter, "-") != 0)
         way->filter_path = strdup(filter);
     while ((arg = strsep(rest, "\t"))) {
@@ -168,18 +168,6 @@ struct turn {
     unsigned round, worker, failed;
 };
 
-/* Refills what is made ahead when it is used up. */
-static int keep_ready(struct bench_way *way, unsigned run, unsigned runs, int64_t *ahead_ns)
-{
-    int64_t took_ns = 0;
-    unsigned left = runs - run;
-    if (run % AHEAD_MAX)
-        return 0;
-    int r = bench_way_ready(way, left < AHEAD_MAX ? left : AHEAD_MAX, &took_ns);
-    *ahead_ns += took_ns;
-    return r;
-}
-
 static void run_block(const struct orders *orders, struct bench_way *way, struct turn *turn)
 {
     unsigned warm_up = orders->idle_us == 0; /* back to back: a block's first run still pays for the switch */
@@ -187,7 +175,9 @@ static void run_block(const struct orders *orders, struct bench_way *way, struct
     int64_t start_ns = bench_now_ns(), ahead_ns = 0;
     for (unsigned i = 0; i < wanted && !stop; i++) {
         struct bench_sample sample;
-        int r = keep_ready(way, i, wanted, &ahead_ns);
+        int64_t took_ns = 0;
+        int r = bench_way_ready(way, &took_ns);
+        ahead_ns += took_ns;
         pause_us(orders->idle_us);
         if (r < 0 || bench_way_run(way, &sample) < 0) {
             turn->failed++;

@@ -14,6 +14,7 @@ PROGRAMS = {
 }
 INSIDE = "/opt/bench"  # where cells and peers with a root of their own see the static program
 FILTER_FD = 9
+AHEAD = 2  # cells that the library keeps ready, filled up after each run
 
 
 @dataclasses.dataclass
@@ -21,6 +22,7 @@ class Way:
     name: str
     argv: list
     cell: bool = False
+    ahead: int = 0
     filter: str = ""
 
 
@@ -99,7 +101,8 @@ class Setup:
         words, expected = PROGRAMS[program]
         outside = [word.format(bin=self.bin) for word in words]
         inside = [word.format(bin=INSIDE) for word in words]
-        ways = [Way("bare", outside), Way("library", inside, cell=True),
+        ways = [Way("bare", outside), Way("cell-ahead", inside, cell=True, ahead=AHEAD),
+                Way("cell-asked", inside, cell=True),
                 Way("cli", [str(self.cli), *self._cli_words(), *inside])]
         for name, (options, own_root, filtered) in self.table.items():
             argv = [which(name), *options, *(inside if own_root else outside)]

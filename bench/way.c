@@ -180,12 +180,13 @@ int bench_way_open(struct bench_way *way, const struct snapcell_host *host,
     if (r < 0)
         (void)complain(way, "plan", snapcell_error_message(error), r);
     snapcell_error_free(error);
-    return r < 0 ? r : 0;
+    struct bench_sample unused;
+    return r < 0 ? r : run_cell(way, &unused);
 }
 
-int bench_way_ready(struct bench_way *way, unsigned runs, int64_t *ret_ns)
+int bench_way_ready(struct bench_way *way, int64_t *ret_ns)
 {
-    if (!way->cell) {
+    if (!way->ahead) {
         *ret_ns = 0;
         return 0;
     }
@@ -193,7 +194,7 @@ int bench_way_ready(struct bench_way *way, unsigned runs, int64_t *ret_ns)
     if (!error)
         return complain(way, "error object", strerror(ENOMEM), -ENOMEM);
     int64_t start_ns = bench_now_ns();
-    int r = snapcell_plan_ready(way->plan, runs, error);
+    int r = snapcell_plan_ready(way->plan, way->ahead, error);
     int64_t end_ns = bench_now_ns();
     if (r < 0)
         (void)complain(way, "snapcell_plan_ready", snapcell_error_message(error), r);

@@ -28,6 +28,7 @@ struct bench_way {
     char *name;
     bool cell;
     unsigned block; /* runs in a row in one round */
+    unsigned ahead; /* cells that are kept ready; 0: each is made when it is asked for */
     char *argv[BENCH_ARGV_MAX + 1];
     size_t n_argv;
     char *filter_path; /* spawn: opened for reading as descriptor 9 in the child; NULL: not */
@@ -36,12 +37,12 @@ struct bench_way {
     struct snapcell_plan *plan;
 };
 
-/* Cells: makes spec and plan once. Spawned ways need nothing. Reports on stderr and returns a negative errno.
- */
+/* Cells: makes spec and plan, and runs once, which makes what all cells of the plan share. Spawned ways need
+ * nothing. Reports on stderr and returns a negative errno. */
 int bench_way_open(struct bench_way *way, const struct snapcell_host *host,
                    const struct bench_option *options, size_t n_options);
-/* Cells: makes ahead what `runs` coming runs need; the time it took. Spawned ways: 0 ns. */
-int bench_way_ready(struct bench_way *way, unsigned runs, int64_t *ret_ns);
+/* Fills up what is kept ready; the time it took. Where nothing is: 0 ns. */
+int bench_way_ready(struct bench_way *way, int64_t *ret_ns);
 /* One run. A run that does not end well is a negative errno, with the reason on stderr. */
 int bench_way_run(struct bench_way *way, struct bench_sample *ret_sample);
 void bench_way_close(struct bench_way *way);
