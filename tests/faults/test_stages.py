@@ -16,6 +16,9 @@ SOURCE = os.environ.get("SNAPCELL_SOURCE", os.path.dirname(TESTS))
 # same; an ordinary user without that group has this wall only.
 BEHIND_ANOTHER = ["pin"]
 ELSEWHERE = ["pin"] if os.environ.get("SNAPCELL_TEST_APPARMOR") == "1" else ["apparmor", "pin"]
+if os.geteuid() != 0:
+    # Without a subordinate id agent and program have one id, and nothing to change between them.
+    ELSEWHERE += ["ids", "program_ids"]
 
 
 def stages():

@@ -188,6 +188,14 @@ def soak(top, build, places):
     return counts
 
 
+def fuzz(top, _build, _places):
+    """A short while for each target; tests/fuzz/run by itself takes as long as it is told."""
+    if not shutil.which("clang"):
+        return (failure if in_ci() else lambda n: skip(n, "no clang here"))("fuzz")
+    status = run([PYTHON, os.path.join(top, "tests/fuzz/run"), "--seconds", "8"], 6 * MINUTE)
+    return Counts(passed=1) if status == 0 else failure("fuzz: ended with %s" % status)
+
+
 def vm(top, build, _places):
     if not shutil.which("qemu-system-x86_64"):
         return (failure if in_ci() else lambda n: skip(n, "no qemu-system-x86_64 here"))("vm")
@@ -215,5 +223,6 @@ SUITES = {
     "corpus": corpus,
     "faults": faults,
     "soak": soak,
+    "fuzz": fuzz,
     "vm": vm,
 }

@@ -5,6 +5,7 @@ import concurrent.futures
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -46,14 +47,19 @@ def lines(path):
         return f.read().count("\n")
 
 
+def files():
+    found = sorted(p for folder in set(FOLDERS) for p in glob.glob(folder + "/*snapcell*") + glob.glob(folder + "/.snapcell*"))
+    return found if ALONE else [p for p in found if STARTED & {int(n) for n in re.findall(r"\d+", os.path.basename(p))}]
+
+
 def snapshot():
     return {
         "groups": groups(),
         "mounts": lines("/proc/self/mountinfo"),
         "processes": len(processes()),
-        "files": sorted(p for folder in set(FOLDERS) for p in glob.glob(folder + "/*snapcell*") + glob.glob(folder + "/.snapcell*")),
+        "files": files(),
         "loop devices": sorted(glob.glob("/sys/block/loop*/loop")),
-        "system V memory": lines("/proc/sysvipc/shm"),
+        "system V memory": lines("/proc/sysvipc/shm") if ALONE else 0,
     }
 
 
