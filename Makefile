@@ -33,11 +33,12 @@ setup-analyze:
 setup-bench:
 	tools/setup.sh build run bench
 
-run: setup-run
-	$(MAKE) build
+run: setup-run $(BUILD)/build.ninja
+	$(NINJA) -C $(BUILD) src/cli/snapcell
 	SNAPCELL=$(abspath $(BUILD))/src/cli/snapcell examples/analysis/run.sh
 
-check: setup-check
+check: setup-check $(BUILD)/build.ninja
+	meson configure $(BUILD) -Dtests=enabled
 	$(MAKE) build
 	tests/run --build $(BUILD) $(TESTFLAGS)
 
