@@ -202,7 +202,7 @@ def vm(top, build, _places):
     report = os.path.join(build, "vm-report.json")
     if os.path.exists(report):
         os.unlink(report)
-    status = run([PYTHON, os.path.join(top, "tests/vm/run"), "--build", build, "--json", report], 15 * MINUTE)
+    status = run([PYTHON, os.path.join(top, "tests/vm/run"), "--build", build, "--json", report], 20 * MINUTE)
     try:
         with open(report, encoding="utf-8") as f:
             got = json.load(f)
