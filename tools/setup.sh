@@ -19,7 +19,7 @@ packages() {
     # Static analysis.
     analyze) echo clang clang-tidy ;;
     # tests/vm: Debian's kernel under QEMU; it fetches the kernel itself.
-    vm) echo qemu-system-x86 apparmor dpkg ;;
+    vm) echo qemu-system-x86 apparmor dpkg systemd dbus dbus-user-session libpam-systemd ;;
     # Whom the benchmark compares with.
     bench) echo bubblewrap firejail util-linux ;;
     *)
