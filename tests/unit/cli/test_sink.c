@@ -125,9 +125,13 @@ static void shown_on_a_terminal(bool raw, const char *expected)
     sc_cli_sink_add(&sink, "\x1b[1mx\xc3", 6);
     assert_true(sink.mid_line);
     sc_cli_sink_finish(&sink, -1);
-    ssize_t n = read(master, got, sizeof got - 1);
-    assert_int_equal(n, strlen(expected));
-    assert_memory_equal(got, expected, (size_t)n);
+    /* What was written in two pieces may come in two. */
+    for (size_t have = 0; have < strlen(expected);) {
+        ssize_t n = read(master, got + have, sizeof got - 1 - have);
+        assert_true(n > 0);
+        have += (size_t)n;
+    }
+    assert_string_equal(got, expected);
     sc_cli_sink_fini(&sink);
     close(master);
     close(slave);
