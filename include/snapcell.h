@@ -7,9 +7,10 @@
  * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are
  * untouched on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
  *
- * Each cell's first process is a child of the calling process. The library waits for it by its id and is not disturbed
- * by a SIGCHLD that is ignored or handled; a caller that waits for any child may get the id of a cell it does not know,
- * and loses that cell's processor time from the usage where no control group counts it. A plan belongs to the process
+ * Each cell's first process is a child of the calling process. The library waits for it by its id and is not
+ * disturbed by a SIGCHLD that is ignored or handled; a caller that waits for any child may get the id of a
+ * cell it does not know, and loses that cell's processor time from the usage where no control group counts
+ * it. The end of a cell, also of one made ahead, sends the caller a SIGCHLD. A plan belongs to the process
  * that made it: after fork() the child must neither use nor free it.
  */
 #ifndef SNAPCELL_H
@@ -99,7 +100,8 @@ char *snapcell_plan_json(const struct snapcell_plan *plan);
 int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_plan *b);
 /* Makes ahead what does not depend on the single run (the template, and `cells` sealed cells, each used
  * once), and removes the empty control groups that ended runs left (at most eight; snapcell_plan_free does so
- * too). */
+ * too). A cell made ahead holds some 25 descriptors of the caller's, and goes on sealing itself for a
+ * millisecond or two after this returns. */
 int snapcell_plan_ready(struct snapcell_plan *plan, unsigned cells, struct snapcell_error *error);
 
 /* ---- run ---- */

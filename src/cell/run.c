@@ -43,6 +43,7 @@ static void release(struct sc_run *run)
     if (works->n_graves == SC_GRAVES_MAX)
         sc_works_bury(works, NULL);
     sc_cell_end(&run->cell);
+    sc_space_shed(&run->cell.space);
     works->graves[works->n_graves++] = run->cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);

@@ -215,18 +215,23 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     return 0;
 }
 
-int sc_space_close(struct sc_space *space)
+void sc_space_shed(struct sc_space *space)
 {
     for (int i = 0; i < space->n_tasks; i++)
         sc_close(&space->tasks[i]);
     space->n_tasks = 0;
-    int r = space->has_group ? sc_group_close(&space->group) : 0;
-    space->has_group = false;
     sc_close(&space->net_ns);
     sc_close(&space->net_counts[0]);
     sc_close(&space->net_counts[1]);
     sc_close(&space->time_ns);
     sc_close(&space->user_ns);
     sc_close(&space->id_lock);
+}
+
+int sc_space_close(struct sc_space *space)
+{
+    sc_space_shed(space);
+    int r = space->has_group ? sc_group_close(&space->group) : 0;
+    space->has_group = false;
     return r;
 }

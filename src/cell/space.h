@@ -24,6 +24,8 @@ struct sc_space {
 
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
                   struct sc_err *err);
+/* Closes all but the groups: what a dead cell needs no more. */
+void sc_space_shed(struct sc_space *space);
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
 int sc_space_close(struct sc_space *space);
 
