@@ -126,10 +126,14 @@ static void grow_limit(void)
     struct rlimit limit;
     struct traces bare = traces_of_now();
     bool worked = false;
-    MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    char folder[] = "/tmp/test-caller-XXXXXX", out[64], saved[64];
+    char last[SC_ERR_MESSAGE_MAX] = ""; /* what it failed of, should it never work */
+    MUST(getrlimit(RLIMIT_NOFILE, &limit) == 0 && mkdtemp(folder));
+    snprintf(out, sizeof out, "*:%s", folder);
+    snprintf(saved, sizeof saved, "%s/test-inside", folder);
     for (rlim_t n = bare.descriptors; n < 200 && !worked; n++) {
         struct world w;
-        begin(&w, "exit", "7", "out", "*:/tmp", NULL);
+        begin(&w, "exit", "7", "out", out, NULL);
         MUST(sc_spec_check(&w.spec, 0, &w.err) == 0 &&
              sc_plan_make(&w.spec, the_host(), &w.plan, &w.err) == 0);
         limit.rlim_cur = n;
@@ -147,6 +151,7 @@ static void grow_limit(void)
         if (r < 0 && w.err.kind != SC_ERR_SANDBOX)
             fprintf(stderr, "limit %d: %s\n", (int)n, w.err.message);
         MUST(r == 0 || (w.err.kind == SC_ERR_SANDBOX && *w.err.message));
+        snprintf(last, sizeof last, "%s", r < 0 ? w.err.message : w.result.message);
         end(&w);
         struct traces now = traces_of_now();
         if (memcmp(&now, &bare, sizeof now)) {
@@ -155,6 +160,10 @@ static void grow_limit(void)
             _exit(5);
         }
     }
+    unlink(saved);
+    rmdir(folder);
+    if (!worked)
+        fprintf(stderr, "with 200 descriptors: %s\n", last);
     MUST(worked);
 }
 
