@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -109,8 +111,10 @@ static int mount_loop(const char *path, struct sc_err *err)
     return r;
 }
 
-int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_err *err)
+int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_host_disk *ret_disk,
+                 struct sc_err *err)
 {
+    struct stat st;
     char path[32];
     int loop = -1, mount = -1;
     int image = make_file(plan->limits.disk, err);
@@ -119,13 +123,17 @@ int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struc
         loop = attach_loop(image, path, err);
         r = loop < 0 ? loop : 0;
     }
+    if (r == 0 && fstat(loop, &st) < 0)
+        r = sc_err_sys(err, -errno, "loop device");
     if (r == 0) {
         mount = mount_loop(path, err);
         r = mount < 0 ? mount : 0;
     }
     sc_close(&loop); /* the mount holds the device now */
     sc_close(&image);
-    if (r == 0)
-        *ret_mount = mount;
-    return r;
+    if (r < 0)
+        return r;
+    *ret_mount = mount;
+    *ret_disk = (struct sc_host_disk){major(st.st_rdev), minor(st.st_rdev)};
+    return 0;
 }

@@ -5,8 +5,9 @@
 
 #include "plan/plan.h"
 
-/* A detached mount of a fresh file system of the plan's size, owned by `uid`. Nothing of it stays when the
- * last descriptor and mount are gone, whoever is killed. */
-int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_err *err);
+/* A detached mount of a fresh file system of the plan's size, owned by `uid`. `ret_disk` is its block device.
+ * Nothing of it stays when the last descriptor and mount are gone, whoever is killed. */
+int sc_disk_open(const struct sc_plan *plan, uint32_t uid, int *ret_mount, struct sc_host_disk *ret_disk,
+                 struct sc_err *err);
 
 #endif

@@ -251,6 +251,19 @@ int sc_group_open(struct sc_group *group, const struct sc_plan *plan, struct sc_
     return r;
 }
 
+int sc_group_limit_disk(struct sc_group *group, const struct sc_plan *plan, const struct sc_host_disk *disk,
+                        struct sc_err *err)
+{
+    struct sc_plan_cgroup values[SC_PLAN_DISK_VALUES_MAX];
+    int n = sc_plan_cgroup_disk(plan, disk, values);
+    for (int i = 0; i < n; i++) {
+        int r = sc_write_file(group->dir_fds[SC_CTL_IO], values[i].file, values[i].value);
+        if (r < 0)
+            return sc_err_sys(err, r, "cgroup: writing '%s' to %s", values[i].value, values[i].file);
+    }
+    return 0;
+}
+
 int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT])
 {
     int fds[SC_CTL_COUNT], n = 0;

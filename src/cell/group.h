@@ -36,6 +36,9 @@ struct sc_group {
 
 /* Makes the groups and writes every value of plan->cgroup. On failure nothing is left behind. */
 int sc_group_open(struct sc_group *group, const struct sc_plan *plan, struct sc_err *err);
+/* Sets the plan's io limits, if it has any, on a disk that came with the cell. */
+int sc_group_limit_disk(struct sc_group *group, const struct sc_plan *plan, const struct sc_host_disk *disk,
+                        struct sc_err *err);
 /* v1: descriptors of the `tasks` files that the child writes "0" to, before anything else; opened for
  * writing. Returns how many (0 on v2); the caller closes them. */
 int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT]);

@@ -151,6 +151,15 @@ static int open_control(struct sc_cell *cell, struct start *start)
     return setsockopt(cell->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ? -errno : 0;
 }
 
+/* The work folder's own disk has the io limits of the others. */
+static int open_disk(const struct sc_plan *plan, struct sc_cell *cell, struct start *start,
+                     struct sc_err *err)
+{
+    struct sc_host_disk disk;
+    int r = sc_disk_open(plan, cell->space.host_uid, &start->workdisk, &disk, err);
+    return r < 0 ? r : sc_group_limit_disk(&cell->space.group, plan, &disk, err);
+}
+
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
 {
     struct sc_cell cell = SC_CELL_NONE;
@@ -170,7 +179,7 @@ int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err
     if (r < 0)
         sc_err_sys(err, r, "the cell's streams");
     if (r == 0 && works->plan->disk_image)
-        r = sc_disk_open(works->plan, cell.space.host_uid, &start.workdisk, err);
+        r = open_disk(works->plan, &cell, &start, err);
     if (r == 0)
         r = start_agent(works, &cell, &start, err);
     int *const ends[] = {&start.in, &start.out, &start.err, &start.control, &start.workdisk};

@@ -100,6 +100,17 @@ static int add_io(struct values *values, const struct sc_host *host, const struc
     return 0;
 }
 
+int sc_plan_cgroup_disk(const struct sc_plan *plan, const struct sc_host_disk *disk,
+                        struct sc_plan_cgroup ret_values[SC_PLAN_DISK_VALUES_MAX])
+{
+    struct values values = {.at = ret_values, .max = SC_PLAN_DISK_VALUES_MAX};
+    const struct sc_limits *limits = &plan->limits;
+    if ((limits->io_read == SC_UNSET && limits->io_write == SC_UNSET) || (plan->degraded & SC_DEGRADE_IO))
+        return 0;
+    add_disk(&values, plan->host->controllers[SC_CTL_IO].version, disk, limits);
+    return (int)values.n;
+}
+
 int sc_plan_cgroup_values(const struct sc_host *host, const struct sc_limits *limits, const char *pin,
                           struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err)
 {

@@ -11,6 +11,12 @@
 int sc_plan_cgroup_values(const struct sc_host *host, const struct sc_limits *limits, const char *pin,
                           struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err);
 
+/* The io limits for one more disk, which came with the cell. Returns how many values, 0 where the plan has no
+ * such limit or goes without it. */
+#define SC_PLAN_DISK_VALUES_MAX 2
+int sc_plan_cgroup_disk(const struct sc_plan *plan, const struct sc_host_disk *disk,
+                        struct sc_plan_cgroup ret_values[SC_PLAN_DISK_VALUES_MAX]);
+
 /* True for files that a kernel without swap accounting lacks; their absence is harmless while no swap is on.
  */
 bool sc_plan_cgroup_is_swap(const char *file);

@@ -70,3 +70,13 @@ def test_wall():
 
 def cpu_ms(cell):
     return cell.usage["cpu_user_ms"] + cell.usage["cpu_system_ms"]
+
+
+@claim("group-io", "A disk-backed work folder is written no faster than --io-write says.", ["cgroup"], needs=["root"])
+def test_io_rate():
+    write = "dd if=/dev/zero of=x bs=256K count=8 conv=fsync 2>/dev/null"
+    disk = ["--disk", "32M", "--disk-backing", "image", *wall(60)]
+    free = bash(write, *disk)
+    held = bash(write, *disk, "--io-write", "1M")
+    assert free.status == held.status == "ok", held.describe()
+    assert held.usage["wall_ms"] > 1500 and held.usage["wall_ms"] > free.usage["wall_ms"], (free.usage, held.usage)
