@@ -20,12 +20,17 @@ def claim(identity, sentence, layers, needs=()):
     """Marks a test as the proof of one promise. tools/gen_claims.py writes docs/claims.md from these.
 
     `needs`: what has to be there for the claim to be made at all, of "memory", "cpu", "cpus" (not degraded on this
-    host), "apparmor", "root", "landlock6" (Linux 6.12).
+    host), "apparmor", "root", "disk" (io limits can be set), "landlock6" (Linux 6.12).
     """
     def mark(test):
         test.claim = {"id": identity, "sentence": sentence, "layers": layers, "needs": list(needs)}
         return test
     return mark
+
+
+def has_limited_disk():
+    """Whether a plan with an io limit is accepted: not where the host's files lie on no block device."""
+    return subprocess.run(command("plan", "--io-write", "1M", "--", "true"), capture_output=True, check=False).returncode == 0
 
 
 def selected(identity, patterns):

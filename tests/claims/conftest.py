@@ -19,6 +19,8 @@ def lacking(needs):
     for need in needs:
         if need in ("memory", "cpu", "cpus") and need in cell.DEGRADED:
             return "degraded here: " + need
+        if need == "disk" and not cell.has_limited_disk():
+            return "no disk of this host can be limited"
         if need == "root" and not cell.ROOT:
             return "made for root only"
         if need == "landlock6" and cell.landlock_abi() < 6:

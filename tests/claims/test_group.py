@@ -72,7 +72,8 @@ def cpu_ms(cell):
     return cell.usage["cpu_user_ms"] + cell.usage["cpu_system_ms"]
 
 
-@claim("group-io", "A disk-backed work folder is written no faster than --io-write says.", ["cgroup"], needs=["root"])
+@claim("group-io", "A disk-backed work folder is written no faster than --io-write says.", ["cgroup"],
+       needs=["root", "disk"])
 def test_io_rate():
     write = "dd if=/dev/zero of=x bs=256K count=8 conv=fsync 2>/dev/null"
     disk = ["--disk", "32M", "--disk-backing", "image", *wall(60)]
