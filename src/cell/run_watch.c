@@ -16,6 +16,7 @@
 /* How long the agent may take to seal the cell and start the program. */
 #define START_PATIENCE_NS (60 * SC_NS_PER_S)
 #define CANCEL_POLL_NS (100 * SC_NS_PER_MS)
+#define CPU_TIE_NS (100 * SC_NS_PER_MS) /* one period of the rate */
 #define CPU_CHECK_MIN_NS (1 * SC_NS_PER_MS)
 
 enum watched {
@@ -137,6 +138,16 @@ static int read_control(struct sc_run *run)
     return r;
 }
 
+/* A processor limit that is no tighter than wall clock and rate together, as the derived one, meets both at
+ * the same moment for a loop. Then it is the wall clock's, whose verdict does not hang on a tick or on where
+ * a period of the rate began. */
+static bool is_the_walls(const struct sc_run *run, uint64_t now)
+{
+    const struct sc_limits *limits = &run->plan->limits;
+    return limits->cpu >= limits->wall / 1000 * limits->cpus &&
+           now + CPU_TIE_NS >= run->started_ns + limits->wall;
+}
+
 /* The earliest moment at which the processor budget can be gone, were all the cell's processors busy until
  * then. */
 static void check_cpu(struct sc_run *run, uint64_t now)
@@ -146,13 +157,14 @@ static void check_cpu(struct sc_run *run, uint64_t now)
         sc_group_cpu_ns(&run->cell.space.group, &used) < 0)
         return;
     used -= sc_min_u64(used, run->cpu_base_ns);
-    if (used >= limit) {
+    if (used >= limit && !is_the_walls(run, now)) {
         run->result->limits_hit |= SC_HIT_CPU;
         sc_run_end(run, SC_END_CPU);
         return;
     }
     uint64_t milli = sc_min_u64(sc_max_u64(run->plan->limits.cpus, 1000), run->plan->host->cpus * 1000ull);
-    run->next_cpu_check_ns = now + sc_max_u64(CPU_CHECK_MIN_NS, (limit - used) / milli * 1000);
+    uint64_t left = limit - sc_min_u64(limit, used);
+    run->next_cpu_check_ns = now + sc_max_u64(CPU_CHECK_MIN_NS, left / milli * 1000);
 }
 
 static uint64_t next_wake(const struct sc_run *run)

@@ -375,3 +375,10 @@ def test_artifacts_replace_in_a_folder_that_was_named(cli, tmp_path):
     (tmp_path / "saved" / "a.txt").write_text("old\n")
     cli.bash("echo new > a.txt", "--out", "a.txt:saved")
     assert (tmp_path / "saved" / "a.txt").read_text() == "new\n"
+
+
+def test_a_loop_meets_the_wall_clock(cli):
+    """The derived processor limit ends at the same moment: the verdict does not hang on which is looked at first."""
+    for _ in range(3):
+        result, _ = cli.result("--wall", "300ms", "--bash", "-c", "(while :; do :; done) & while :; do :; done")
+        assert result["status"] == "timeout" and result["limits_hit"] == ["wall"], result
