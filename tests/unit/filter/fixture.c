@@ -19,36 +19,41 @@ uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static void open_policy(struct fixture *f, int i)
+struct fixture f;
+
+static void open_policy(int i)
 {
     struct sc_buf text;
     struct sc_err err = {0};
 
     sc_buf_init(&text, SC_FILTER_POLICY_MAX);
     assert_int_equal(sc_buf_read_file(&text, AT_FDCWD, FILES[i]), 0);
-    if (sc_filter_parse(FILES[i], (const char *)text.data, &f->arch, f->policies[0], &f->policies[i], &err) <
-        0)
+    if (sc_filter_parse(FILES[i], (const char *)text.data, &f.arch, f.policies[0], &f.policies[i], &err) < 0)
         fail_msg("%s", err.message);
     sc_buf_fini(&text);
-    if (sc_filter_compile(f->policies[i], &f->arch, &f->programs[i], &err) < 0)
+    if (sc_filter_compile(f.policies[i], &f.arch, &f.programs[i], &err) < 0)
         fail_msg("%s", err.message);
-    f->filters[i] = (struct sc_filter){
-        .name = f->policies[i]->name, .insns = f->programs[i].insns, .n_insns = f->programs[i].n_insns};
+    f.filters[i] = (struct sc_filter){
+        .name = f.policies[i]->name, .insns = f.programs[i].insns, .n_insns = f.programs[i].n_insns};
 }
 
-void fixture_open(struct fixture *f)
+int fixture_setup(void **state)
 {
-    memset(f, 0, sizeof *f);
-    assert_int_equal(sc_mkfilter_arch_init("x86_64", &f->arch), 0);
-    open_policy(f, 0);
-    open_policy(f, 1);
+    (void)state;
+    memset(&f, 0, sizeof f);
+    assert_int_equal(sc_mkfilter_arch_init("x86_64", &f.arch), 0);
+    open_policy(0);
+    open_policy(1);
+    return 0;
 }
 
-void fixture_close(struct fixture *f)
+int fixture_teardown(void **state)
 {
-    sc_filter_policy_free(f->policies[1]);
-    sc_filter_policy_free(f->policies[0]);
-    sc_mkfilter_arch_fini(&f->arch);
+    (void)state;
+    sc_filter_policy_free(f.policies[1]);
+    sc_filter_policy_free(f.policies[0]);
+    sc_mkfilter_arch_fini(&f.arch);
+    return 0;
 }
 
 struct sc_filter_policy *parse_or_fail(const struct sc_filter_arch *arch, const struct sc_filter_policy *base,

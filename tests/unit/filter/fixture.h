@@ -19,9 +19,6 @@ struct fixture {
     struct sc_filter filters[2]; /* made from the policy files now, not the built-in ones */
 };
 
-void fixture_open(struct fixture *f);
-void fixture_close(struct fixture *f);
-
 /* A policy of `text`, compiled: fails the test when it does not parse. */
 struct sc_filter_policy *parse_or_fail(const struct sc_filter_arch *arch, const struct sc_filter_policy *base,
                                        const char *text);
@@ -39,5 +36,10 @@ void arguments_near(const struct sc_filter_policy *policy, int nr, unsigned k, u
 void check_program(const struct sc_filter_program *program);
 
 uint64_t next_random(uint64_t *state);
+
+/* The one of the test program, and what opens and closes it around its tests. */
+extern struct fixture f;
+int fixture_setup(void **state);
+int fixture_teardown(void **state);
 
 #endif

@@ -13,8 +13,6 @@
 
 #define VECTORS 200
 
-static struct fixture f;
-
 static const int ODD_NUMBERS[] = {-1,         -2,         INT32_MIN,  472,         500,
                                   600,        1023,       1024,       0x3fffffff,  0x40000000,
                                   0x40000001, 0x400001ff, 0x7fffffff, -0x40000000, -0x40000001};
@@ -419,20 +417,6 @@ static void test_odd_programs_end_the_process(void **state)
     assert_int_equal(sc_filter_evaluate(&b, AUDIT_ARCH_X86_64, 0, args), SECCOMP_RET_KILL_PROCESS);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,5 +435,5 @@ int main(void)
         cmocka_unit_test(test_every_report_has_its_notice),
         cmocka_unit_test(test_odd_programs_end_the_process),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

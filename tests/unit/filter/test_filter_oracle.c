@@ -31,8 +31,6 @@ struct oracle {
     struct sc_filter filter;
 };
 
-static struct fixture f;
-
 /* libseccomp refuses notify for some calls; tracing stands for it here, and is not used otherwise. */
 #define STANDS_FOR_NOTIFY SCMP_ACT_TRACE(1)
 /* Unknown numbers. libseccomp takes no rule that says the same as its default. */
@@ -216,20 +214,6 @@ static void test_numbers_are_libseccomps(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,5 +221,5 @@ int main(void)
         cmocka_unit_test(test_compute_as_libseccomp_has_it),
         cmocka_unit_test(test_numbers_are_libseccomps),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

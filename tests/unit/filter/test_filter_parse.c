@@ -22,8 +22,6 @@
 
 #define P "profile t  # r\nsection s \"a hint\"  # r\n"
 
-static struct fixture f;
-
 static void test_a_rule_is_read_whole(void **state)
 {
     (void)state;
@@ -299,20 +297,6 @@ static void test_call_table(void **state)
     assert_int_equal(sc_mkfilter_arch_init("aarch64", &other), -ENOENT);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,5 +308,5 @@ int main(void)
         cmocka_unit_test(test_constants_are_the_headers),
         cmocka_unit_test(test_call_table),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -33,8 +33,6 @@
 #define NOBODY 65534
 #define ANSWERED 4711
 
-static struct fixture f;
-
 /* --- the supervised child --- */
 
 static unsigned failures;
@@ -361,20 +359,6 @@ static void test_foreign_abis_end_the_process(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    fixture_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fixture_close(&f);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,5 +368,5 @@ int main(void)
         cmocka_unit_test(test_compute_starts_one_program),
         cmocka_unit_test(test_foreign_abis_end_the_process),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }
