@@ -21,10 +21,11 @@ ALLOWED = {
     "snap": ["base", "spec", "host", "plan", "result", "agent", "cell"],
     "net": ["base", "spec"],
     "check": ["base"],
+    "judge": ["base", "spec", "host", "plan", "result", "cell", "snap"],
     "keeper": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check"],
     "gate": ["base", "spec", "result"],
-    "api": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check"],
-    "cli": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "keeper", "api"],
+    "api": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "judge"],
+    "cli": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "judge", "keeper", "api"],
 }
 # Who may use the public header: what implements it and what stands on top of it.
 PUBLIC_HEADER = "snapcell.h"

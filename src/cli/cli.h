@@ -22,6 +22,10 @@ enum sc_cli_verb_bit {
     SC_CLI_DOCTOR = 1 << 3,
     SC_CLI_VERSION = 1 << 4,
     SC_CLI_HELP = 1 << 5,
+    SC_CLI_SESSION = 1 << 6,
+    SC_CLI_KEEPER = 1 << 7,
+    SC_CLI_CHECK = 1 << 8,
+    SC_CLI_JUDGE = 1 << 9,
 };
 
 struct sc_cli_verb {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/plan_internal.h"
+#include "plan/runners.h"
 
 static char *copy(const char *text, int *failed)
 {
@@ -80,6 +81,14 @@ static int check_host(const struct sc_host *host, struct sc_err *err)
     return 0;
 }
 
+static int plan_runners(struct sc_plan *plan, struct sc_err *err)
+{
+    int r = 0;
+    for (const struct sc_runner_file *file = SC_RUNNER_FILES; plan->stay && file->path && r == 0; file++)
+        r = sc_plan_add_mount(plan, SC_MOUNT_FILE, file->path, NULL, file->content, 0444);
+    return r < 0 ? sc_err_sys(err, r, "plan of the runners") : 0;
+}
+
 int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct sc_plan **ret_plan,
                  struct sc_err *err)
 {
@@ -99,9 +108,10 @@ int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct 
     plan->agent_shares_uid = plan->rootless && host->sub_uid == (uid_t)-1;
     plan->pty = spec->pty;
     plan->disk_image = spec->disk_backing == SC_DISK_IMAGE;
+    plan->stay = spec->session || spec->mode != SC_MODE_PLAIN;
 
     int (*const parts[])(struct sc_plan *, struct sc_err *) = {sc_plan_limits, sc_plan_root, sc_plan_proc,
-                                                               sc_plan_run};
+                                                               sc_plan_run, plan_runners};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++) {
         r = parts[i](plan, err);
         if (r == -ENOMEM)

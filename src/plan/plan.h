@@ -90,6 +90,7 @@ struct sc_plan {
     bool apparmor; /* enter "snapcell-cell" at exec */
     bool pty;
     bool disk_image;
+    bool stay; /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
 
     struct sc_plan_mount *mounts;
     size_t n_mounts;
@@ -121,6 +122,11 @@ struct sc_plan {
 int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct sc_plan **ret_plan,
                  struct sc_err *err);
 void sc_plan_free(struct sc_plan *plan);
+
+/* What runs source of `lang` inside the cell: the spec's, the environment's, or the language's own. */
+#define SC_PLAN_INTERPRETER_MAX 4200
+const char *sc_plan_interpreter(const struct sc_plan *plan, enum sc_lang lang,
+                                char room[SC_PLAN_INTERPRETER_MAX]);
 
 /* Exactly what would be done: for people, and as JSON (heap text, NULL when memory ran out). Equal plans
  * print equally. */

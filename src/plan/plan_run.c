@@ -7,23 +7,24 @@
 #include "plan/plan_internal.h"
 #include "spec/lang.h"
 
-static const char *interpreter_of(const struct sc_plan *plan, char venv_python[4200])
+const char *sc_plan_interpreter(const struct sc_plan *plan, enum sc_lang lang,
+                                char room[SC_PLAN_INTERPRETER_MAX])
 {
     const struct sc_spec *spec = plan->spec;
-    if (spec->interpreter)
+    if (spec->interpreter && (!plan->stay || lang == SC_LANG_PYTHON))
         return spec->interpreter;
-    if (spec->venv && plan->lang == SC_LANG_PYTHON) {
-        snprintf(venv_python, 4200, "%s/bin/python", spec->venv);
-        return venv_python;
+    if (spec->venv && lang == SC_LANG_PYTHON) {
+        snprintf(room, SC_PLAN_INTERPRETER_MAX, "%s/bin/python", spec->venv);
+        return room;
     }
-    return sc_lang_row(plan->lang)->interpreter;
+    return sc_lang_row(lang)->interpreter;
 }
 
 /* The program as the cell sees it: its own name in the work folder. */
 static int add_program(struct sc_plan *plan)
 {
     const struct sc_spec *spec = plan->spec;
-    char path[4200], python[4200];
+    char path[4200], python[SC_PLAN_INTERPRETER_MAX];
     const char *name = spec->code ? sc_lang_row(plan->lang)->source_name : strrchr(spec->program, '/');
     if (!name)
         name = spec->program;
@@ -32,13 +33,15 @@ static int add_program(struct sc_plan *plan)
     snprintf(path, sizeof path, SC_CELL_HOME "/%s", name);
     int r = 0;
     if (plan->lang != SC_LANG_NATIVE)
-        r = sc_strv_add(&plan->argv, interpreter_of(plan, python));
+        r = sc_strv_add(&plan->argv, sc_plan_interpreter(plan, plan->lang, python));
     return r < 0 ? r : sc_strv_add(&plan->argv, path);
 }
 
 static int plan_argv(struct sc_plan *plan)
 {
     const struct sc_spec *spec = plan->spec;
+    if (plan->stay)
+        return 0;
     int r = spec->command ? 0 : add_program(plan);
     for (size_t i = 0; i < spec->args.n && r == 0; i++)
         r = sc_strv_add(&plan->argv, spec->args.v[i]);

@@ -1,5 +1,7 @@
 #include "result/result.h"
 
+#include <jansson.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +51,20 @@ void sc_result_fini(struct sc_result *result)
         free(result->skipped[i].path);
     free(result->artifacts);
     free(result->skipped);
+    json_decref(result->inside.value);
+    json_decref(result->inside.locals);
+    json_decref(result->inside.displays);
+    json_decref(result->inside.error);
+    json_decref(result->findings);
     memset(result, 0, sizeof *result);
     result->exit_code = -1;
+}
+
+void sc_result_move(struct sc_result *ret_to, struct sc_result *from)
+{
+    *ret_to = *from;
+    memset(from, 0, sizeof *from);
+    from->exit_code = -1;
 }
 
 static bool same_text(const char *kept, size_t size, const char *text)

@@ -9,6 +9,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "spec/spec.h"
+
+struct json_t; /* jansson's; references are owned by who holds the struct */
 
 /* What ended the run. A closed set: docs/result.md. */
 enum sc_status {
@@ -80,6 +83,16 @@ struct sc_artifact_skip {
     const char *why; /* "symlink", "not a regular file", "too large", … */
 };
 
+/* What the run said about itself, through a runner. It comes from inside and may be anything: bounded and
+ * well formed, but not true. docs/result.md. */
+struct sc_inside {
+    bool present;
+    struct json_t *value;    /* object of forms by media type, or NULL */
+    struct json_t *locals;   /* object: name → text */
+    struct json_t *displays; /* array of objects of forms */
+    struct json_t *error;    /* {name, message, traceback, line}, or NULL */
+};
+
 struct sc_stream {
     struct sc_buf kept;
     uint64_t total; /* bytes the program wrote */
@@ -102,10 +115,16 @@ struct sc_result {
     size_t n_artifacts;
     struct sc_artifact_skip *skipped;
     size_t n_skipped;
+    enum sc_mode mode;
+    struct sc_inside inside;
+    struct json_t *findings; /* of reading the code first: array, or NULL when it was not asked for */
+    bool context_lost;       /* of a session's run: its interpreter's state is gone */
 };
 
 void sc_result_init(struct sc_result *result, uint64_t stdout_max, uint64_t stderr_max);
 void sc_result_fini(struct sc_result *result);
+/* Takes everything; `from` is left as sc_result_fini leaves it. */
+void sc_result_move(struct sc_result *ret_to, struct sc_result *from);
 /* Counts a denial: the same layer, action, resource and rule only raise `count`. Texts are copied and cut to
  * their fields; `hint` may be NULL. Beyond 63 kinds, one last entry {"result", "more"} counts the rest. */
 void sc_result_deny(struct sc_result *result, const char *layer, const char *action, const char *resource,

@@ -104,6 +104,8 @@ static int check_lang_options(const struct sc_spec *spec, struct sc_err *err)
 int sc_spec_check_program(struct sc_spec *spec, struct sc_err *err)
 {
     int given = !!spec->program + !!spec->code + spec->command;
+    if (spec->session && given == 0)
+        return 0;
     if (given != 1)
         return sc_err_usage(err, "program",
                             "program: %s: exactly one of program, code and command is allowed",

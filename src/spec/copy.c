@@ -104,11 +104,21 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     copy.command = spec->command;
     copy.stdin_fd = spec->stdin_fd;
     copy.pty = spec->pty;
+    copy.mode = spec->mode;
+    copy.validate.on = spec->validate.on;
+    copy.validate.on_finding = spec->validate.on_finding;
+    copy.session = spec->session;
     int r = copy_texts(spec, &copy);
     if (r == 0)
         r = copy_list(&spec->args, &copy.args);
     if (r == 0)
         r = copy_list(&spec->env, &copy.env);
+    if (r == 0)
+        r = copy_list(&spec->validate.rules, &copy.validate.rules);
+    if (r == 0)
+        r = copy_list(&spec->validate.deny_modules, &copy.validate.deny_modules);
+    if (r == 0)
+        r = copy_list(&spec->validate.deny_calls, &copy.validate.deny_calls);
     if (r == 0)
         r = copy_tables(spec, &copy);
     if (r < 0) {

@@ -20,12 +20,27 @@ const struct sc_spec_word SC_SPEC_OVERFLOWS[] = {
 const struct sc_spec_word SC_SPEC_BACKINGS[] = {
     {"auto", SC_DISK_AUTO}, {"memory", SC_DISK_MEMORY}, {"image", SC_DISK_IMAGE}, {NULL, 0}};
 
+const struct sc_spec_word SC_SPEC_MODES[] = {
+    {"plain", SC_MODE_PLAIN}, {"rich", SC_MODE_RICH}, {"restricted", SC_MODE_RESTRICTED}, {NULL, 0}};
+const struct sc_spec_word SC_SPEC_ON_FINDINGS[] = {
+    {"block", SC_FINDING_BLOCK}, {"report", SC_FINDING_REPORT}, {NULL, 0}};
+
 static const char *word_name(const struct sc_spec_word *words, int value)
 {
     for (; words->name; words++)
         if (words->value == value)
             return words->name;
     return "";
+}
+
+const char *sc_mode_name(enum sc_mode mode)
+{
+    return word_name(SC_SPEC_MODES, (int)mode);
+}
+
+const char *sc_on_finding_name(enum sc_on_finding on_finding)
+{
+    return word_name(SC_SPEC_ON_FINDINGS, (int)on_finding);
 }
 
 const char *sc_profile_name(enum sc_profile profile)
@@ -76,6 +91,9 @@ void sc_spec_fini(struct sc_spec *spec)
         return;
     sc_spec_clear_program(spec);
     sc_strv_fini(&spec->env);
+    sc_strv_fini(&spec->validate.rules);
+    sc_strv_fini(&spec->validate.deny_modules);
+    sc_strv_fini(&spec->validate.deny_calls);
     free(spec->cwd);
     free(spec->stdin_data);
     for (size_t i = 0; i < spec->n_files; i++) {

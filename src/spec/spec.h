@@ -66,6 +66,10 @@ int sc_limits_derive(struct sc_limits *limits, enum sc_disk_backing *backing, st
 
 enum sc_lang { SC_LANG_AUTO = 0, SC_LANG_PYTHON, SC_LANG_NODE, SC_LANG_BASH, SC_LANG_JAVA, SC_LANG_NATIVE };
 enum sc_profile { SC_PROFILE_DEFAULT = 0, SC_PROFILE_COMPUTE };
+/* PLAIN: the program as it is. The others run source through a runner, which tells from inside what came of
+ * it: RICH the value of the last expression, variables, displays, error; RESTRICTED the same for a limited
+ * Python (docs/restricted-python.md). */
+enum sc_mode { SC_MODE_PLAIN = 0, SC_MODE_RICH, SC_MODE_RESTRICTED };
 /* What happens when a stream passes its limit. */
 enum sc_overflow { SC_OVERFLOW_CUT = 0, SC_OVERFLOW_END };
 
@@ -81,6 +85,16 @@ enum sc_degrade {
     SC_DEGRADE_APPARMOR = 1 << 7,   /* AppArmor is on, our profile is not loaded */
 };
 extern const char *const SC_DEGRADE_NAMES[]; /* index = bit number, ended by NULL */
+
+/* Reading the code before it runs (docs/code-rules.md). */
+enum sc_on_finding { SC_FINDING_BLOCK = 0, SC_FINDING_REPORT };
+struct sc_validate {
+    bool on;
+    enum sc_on_finding on_finding;
+    struct sc_strv rules; /* names of built-in sets, or host paths of rule files; none: "default", unless a
+                             list below is given */
+    struct sc_strv deny_modules, deny_calls; /* names; also below them: "os" is also os.path */
+};
 
 /* A host file put into the work folder. */
 struct sc_spec_file {
@@ -140,6 +154,10 @@ struct sc_spec {
     char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the
                             caller's own */
     bool pty;            /* the program gets a terminal of the cell's own */
+    enum sc_mode mode;
+    struct sc_validate validate;
+    bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
+                     option */
 };
 
 void sc_spec_init(struct sc_spec *spec);
@@ -182,6 +200,8 @@ int sc_spec_check(struct sc_spec *spec, uint64_t host_memory, struct sc_err *err
 
 const char *sc_lang_name(enum sc_lang lang);
 int sc_lang_by_name(const char *name, enum sc_lang *ret_lang);
+const char *sc_mode_name(enum sc_mode mode);
+const char *sc_on_finding_name(enum sc_on_finding on_finding);
 const char *sc_profile_name(enum sc_profile profile);
 const char *sc_overflow_name(enum sc_overflow overflow);
 const char *sc_disk_backing_name(enum sc_disk_backing backing);

@@ -15,6 +15,8 @@ struct sc_spec_word {
 extern const struct sc_spec_word SC_SPEC_PROFILES[];
 extern const struct sc_spec_word SC_SPEC_OVERFLOWS[];
 extern const struct sc_spec_word SC_SPEC_BACKINGS[];
+extern const struct sc_spec_word SC_SPEC_MODES[];
+extern const struct sc_spec_word SC_SPEC_ON_FINDINGS[];
 
 /* Here, so that who reads one file (a person, an analyzer) sees that it fails. */
 static inline int sc_spec_no_memory(struct sc_err *err)

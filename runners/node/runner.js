@@ -1,0 +1,1 @@
+// docs/runner-protocol.md

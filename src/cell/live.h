@@ -1,0 +1,113 @@
+/* A cell that lives across requests: many commands, one after another or at once, and file operations, all
+ * through the agent's one stream.
+ *
+ * An event source of one thread's loop: wait until sc_live_fd is readable or sc_live_next_ns has come, then
+ * call sc_live_step, which does what is due and never waits. Callbacks are called from sc_live_step only, and
+ * may call any function here but sc_live_step and sc_live_close. What the agent says is taken as hostile: a
+ * broken protocol ends the cell.
+ */
+#ifndef SC_CELL_LIVE_H
+#define SC_CELL_LIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agent/proto.h"
+#include "base/err.h"
+#include "result/result.h"
+
+struct sc_works;
+struct sc_live;
+
+struct sc_live_events {
+    void *userdata;
+    /* A refused call, or a change of its count; any member may be NULL. */
+    void (*denial)(void *userdata, const struct sc_denial *denial);
+    /* The kernel killed for memory inside the cell. The cell goes on if its agent lives. */
+    void (*out_of_memory)(void *userdata);
+    /* Once: every process of the cell is dead. All its commands have been told `gone` or `failed` before.
+     * `why` is OUT_OF_MEMORY, CANCELLED (sc_live_kill) or SANDBOX_ERROR. */
+    void (*ended)(void *userdata, enum sc_status why, const char *message);
+};
+
+/* Makes a cell of `works` (one made ahead if there is one) whose plan was made for a session. Returns before
+ * it is sealed; commands may be given at once. `works` must outlive it. */
+int sc_live_open(struct sc_works *works, const struct sc_live_events *events, struct sc_live **ret_live,
+                 struct sc_err *err);
+/* Kills what is left, waits for its death, frees. NULL is fine. */
+void sc_live_close(struct sc_live *live);
+
+int sc_live_fd(const struct sc_live *live);           /* an epoll descriptor, owned by live */
+uint64_t sc_live_next_ns(const struct sc_live *live); /* monotonic; UINT64_MAX: nothing is timed */
+int sc_live_step(struct sc_live *live, struct sc_err *err);
+/* Ends the cell; `ended` follows from a later step. */
+void sc_live_kill(struct sc_live *live);
+
+/* ---- commands ---- */
+
+struct sc_command {
+    const char *const *argv; /* NULL-ended; argv[0] is looked up inside the cell */
+    const char *const *env;  /* NULL-ended NAME=VALUE on top of the cell's own, or NULL */
+    const char *cwd;         /* NULL: the plan's */
+    uint32_t flags;          /* enum sc_command_flag */
+    uint16_t rows, cols;
+    uint64_t wall_ns; /* 0: none */
+    uint32_t window;  /* bytes of each output stream that may come before sc_live_took; 0: 1 MiB */
+};
+
+struct sc_command_end {
+    int wait_status;
+    bool timed_out;
+    uint64_t cpu_user_ns, cpu_system_ns, rss_peak_bytes, wall_ns;
+};
+
+/* One operation's story; any member may be NULL. Ends with exactly one of gone, failed, done, after which its
+ * id means nothing. */
+struct sc_live_op_events {
+    void (*started)(void *userdata, pid_t pid_inside);
+    void (*output)(void *userdata, enum sc_stream_number stream, const void *data, size_t len);
+    void (*room)(void *userdata, enum sc_stream_number stream); /* sc_live_write may take more again */
+    void (*exited)(void *userdata, const struct sc_command_end *end);
+    void (*gone)(void *userdata);
+    void (*failed)(void *userdata, const struct sc_msg_failed *failed); /* never started */
+    void (*done)(void *userdata, const struct sc_msg_file_done *done);  /* of a file operation */
+};
+
+/* `events` must stay until the operation's end. -EMFILE: SC_COMMANDS_MAX run already. */
+int sc_live_command(struct sc_live *live, const struct sc_command *command,
+                    const struct sc_live_op_events *events, void *userdata, uint16_t *ret_id,
+                    struct sc_err *err);
+
+struct sc_file_op {
+    enum sc_file_kind kind;
+    const char *path, *to; /* `to`: RENAME */
+    uint32_t flags, mode;
+    uint64_t offset, length;
+    uint32_t window; /* as above */
+};
+int sc_live_file(struct sc_live *live, const struct sc_file_op *op, const struct sc_live_op_events *events,
+                 void *userdata, uint16_t *ret_id, struct sc_err *err);
+
+/* Bytes taken, within the credit: 0 means wait for `room`. -EPIPE: no such open operation or input. */
+ssize_t sc_live_write(struct sc_live *live, uint16_t id, enum sc_stream_number stream, const void *data,
+                      size_t len);
+/* After everything that was written. */
+int sc_live_close_input(struct sc_live *live, uint16_t id);
+/* The consumer is done with so many bytes of an output stream: as many more may come. */
+int sc_live_took(struct sc_live *live, uint16_t id, enum sc_stream_number stream, size_t bytes);
+int sc_live_signal(struct sc_live *live, uint16_t id, int number, enum sc_signal_whom whom);
+int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t cols);
+
+/* ---- what is known from outside ---- */
+
+/* Processor time of the whole cell so far: the group's, else of what the agent has waited for. */
+uint64_t sc_live_cpu_ns(const struct sc_live *live);
+/* Usage of the cell so far, and at its end: memory peak, tasks, disk. Wall and output are the caller's. */
+void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage);
+/* Limits touched so far: enum sc_limit_hit bits. */
+uint32_t sc_live_limits_hit(const struct sc_live *live);
+bool sc_live_is_alive(const struct sc_live *live);
+
+#endif

@@ -1,0 +1,104 @@
+/* A session: a living cell with interpreters that keep their state. Runs of code go into contexts; commands
+ * and file operations stand beside them. It ends by sc_session_end, by its idle or total time-out, or when
+ * its cell dies.
+ *
+ * An event source like sc_live (cell/live.h), which it drives: same rules for the loop and for callbacks.
+ */
+#ifndef SC_SNAP_SESSION_H
+#define SC_SNAP_SESSION_H
+
+#include "cell/cell.h"
+#include "cell/live.h"
+#include "result/result.h"
+#include "spec/spec.h"
+
+struct sc_session;
+
+#define SC_SESSION_CONTEXTS_MAX 16
+#define SC_SESSION_NAME_MAX 64 /* of a context: letters, digits, "-", "_", "." */
+
+struct sc_session_options {
+    uint64_t idle_ns;  /* without a request; 0: SC_SESSION_IDLE_NS. From 1 s to 24 h */
+    uint64_t total_ns; /* 0: SC_SESSION_TOTAL_NS. From 1 s to 7 d */
+};
+#define SC_SESSION_IDLE_NS (300 * SC_NS_PER_S)
+#define SC_SESSION_TOTAL_NS (3600 * SC_NS_PER_S)
+
+struct sc_session_events {
+    void *userdata;
+    /* Once: the session is over, all its runs have been answered. why: "ended", "idle", "total",
+     * "out_of_memory", "failed". */
+    void (*ended)(void *userdata, const char *why, const char *message);
+};
+
+/* `works` is of a plan whose spec has `session` set; it must outlive the session. */
+int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
+                    const struct sc_session_events *events, struct sc_session **ret_session,
+                    struct sc_err *err);
+void sc_session_close(struct sc_session *session); /* kills what is left; NULL is fine */
+int sc_session_fd(const struct sc_session *session);
+uint64_t sc_session_next_ns(const struct sc_session *session);
+int sc_session_step(struct sc_session *session, struct sc_err *err);
+void sc_session_end(struct sc_session *session); /* `ended` follows */
+/* For file operations and commands of the caller's own; sc_session_touch afterwards, as they are requests. */
+struct sc_live *sc_session_live(struct sc_session *session);
+void sc_session_touch(struct sc_session *session);
+
+/* What one run may use. From the session's plan unless the request lowers or raises them. */
+struct sc_run_limits {
+    uint64_t wall, cpu; /* ns */
+    uint64_t stdout, stderr;
+};
+void sc_session_default_limits(const struct sc_session *session, struct sc_run_limits *ret_limits);
+
+struct sc_task_events {
+    void (*output)(void *userdata, int stream, const void *data, size_t len); /* kept part, as it comes */
+    /* One display as JSON text (docs/runner-protocol.md), as it comes. Said from inside. */
+    void (*display)(void *userdata, const char *json, size_t len);
+    /* Once, the last: `result` is the callee's for the call; sc_result_move takes it along. */
+    void (*done)(void *userdata, struct sc_result *result);
+};
+
+/* Code in a context. Runs of one context wait for each other in their order; contexts run side by side. */
+struct sc_session_run {
+    enum sc_lang lang;   /* PYTHON, NODE, BASH */
+    enum sc_mode mode;   /* RICH or RESTRICTED; a context keeps the mode it was made with */
+    const char *context; /* NULL: the language's own. Made at its first run */
+    const char *code;
+    size_t code_len;
+    const char *stdin_data; /* NULL: at its end */
+    size_t stdin_len;
+    struct sc_run_limits limits;
+};
+int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
+                   const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
+                   struct sc_err *err);
+
+/* A command, its stdin given whole. With `background` its end does not end its children. */
+struct sc_session_exec {
+    const char *const *argv;
+    const char *const *env; /* on top of the session's; NULL: none */
+    const char *cwd;
+    const char *stdin_data;
+    size_t stdin_len;
+    struct sc_run_limits limits;
+    bool background;
+};
+int sc_session_exec(struct sc_session *session, const struct sc_session_exec *exec,
+                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
+                    struct sc_err *err);
+
+/* Interrupts a run (its state stays) or kills a command; the task then ends with status CANCELLED. A run that
+ * does not heed it is killed with its context. -ESRCH: no such task. */
+int sc_session_cancel(struct sc_session *session, uint32_t task);
+/* Forgets a context's state: its interpreter is killed, the next run starts a new one. -ENOENT. */
+int sc_session_restart(struct sc_session *session, const char *context);
+/* Heap JSON text: contexts, tasks, age, time left, usage. NULL when memory ran out. */
+char *sc_session_describe(const struct sc_session *session);
+
+/* One run in a fresh cell of `works`, whatever the spec's mode: SC_MODE_PLAIN by sc_cell_run, the others by a
+ * session that ends with it. Blocking; same contract as sc_cell_run. */
+int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, uint64_t queue_ns,
+                struct sc_result *result, struct sc_err *err);
+
+#endif
