@@ -44,6 +44,11 @@ uint64_t sc_live_next_ns(const struct sc_live *live); /* monotonic; UINT64_MAX: 
 int sc_live_step(struct sc_live *live, struct sc_err *err);
 /* Ends the cell; `ended` follows from a later step. */
 void sc_live_kill(struct sc_live *live);
+/* Puts the program, files and folders of the plan's spec into the work folder; before the first command, and
+ * waiting while the agent takes them. 0 also when the cell has died meanwhile, as `ended` will tell. */
+int sc_live_feed(struct sc_live *live, struct sc_err *err);
+/* The work folder as the agent handed it over, valid until sc_live_close; -1: it did not come. */
+int sc_live_work(const struct sc_live *live);
 
 /* ---- commands ---- */
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "cell/artifacts.h"
+#include "cell/feed.h"
 
 void sc_run_end(struct sc_run *run, enum sc_end why)
 {
@@ -51,9 +53,26 @@ static void release(struct sc_run *run)
     free(run->reader);
 }
 
+/* Files, then START. An agent that is gone is not an error here: watch will see it. */
+static int feed(struct sc_run *run, struct sc_err *err)
+{
+    int r = sc_feed(run->cell.control, run->plan->spec, err);
+    if (r == 0)
+        r = sc_frame_send(run->cell.control, SC_MSG_START, 0, NULL, 0);
+    return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
+
+static int collect(struct sc_run *run, struct sc_err *err)
+{
+    /* Nothing ran: what lies there is what was put in. */
+    if (!run->started_ns)
+        return 0;
+    return sc_artifacts_collect(run->plan, run->callbacks, run->ready[SC_READY_WORK], run->result, err);
+}
+
 static int run_in_cell(struct sc_run *run, struct sc_err *err)
 {
-    int r = sc_run_feed(run, err);
+    int r = feed(run, err);
     if (r == 0)
         r = sc_run_watch(run, err);
     /* Whatever happened, the cell ends here. */
@@ -61,7 +80,7 @@ static int run_in_cell(struct sc_run *run, struct sc_err *err)
     if (r == 0)
         r = buried;
     if (r == 0)
-        r = sc_run_collect(run, err);
+        r = collect(run, err);
     return r == 0 ? sc_run_judge(run, err) : r;
 }
 

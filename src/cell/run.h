@@ -1,4 +1,4 @@
-/* One run, from beginning to end: what the files of src/cell/run_*.c share.
+/* One run, from beginning to end: what the files of src/cell/run*.c share.
  *
  * take (a cell made ahead, or made now) → feed (files) → watch (until something ends it) → bury (kill, drain,
  * reap) → collect (artifacts) → judge (verdict). Each step takes the run as the one before left it; bury is
@@ -81,8 +81,6 @@ void sc_run_read_stream(struct sc_run *run, int *fd, int number);
 void sc_run_write_stdin(struct sc_run *run);
 /* Takes what is left in the pipes without waiting. */
 void sc_run_drain(struct sc_run *run);
-/* run_feed.c: program, files and START. An agent that is gone is not an error here: watch will see it. */
-int sc_run_feed(struct sc_run *run, struct sc_err *err);
 /* run_watch.c: returns when run->end is set. */
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
 /* run_notice.c: one call that was reported. */
@@ -94,8 +92,6 @@ int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice);
 void sc_run_count_network(struct sc_run *run);
 /* run_bury.c: afterwards no process of the cell is left. */
 int sc_run_bury(struct sc_run *run, struct sc_err *err);
-/* run_artifacts.c */
-int sc_run_collect(struct sc_run *run, struct sc_err *err);
 /* run_judge.c */
 int sc_run_judge(struct sc_run *run, struct sc_err *err);
 

@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/proto.h"
 #include "base/fd.h"
-#include "cell/run.h"
+#include "base/frame.h"
+#include "cell/feed.h"
 #include "spec/lang.h"
 
 /* Of one --dir that is copied. */
@@ -19,15 +21,15 @@
 #define TREE_DEPTH_MAX 64
 
 struct feeder {
-    struct sc_run *run;
+    int control;
     struct sc_err *err;
     unsigned files; /* so far */
 };
 
-/* An agent that died takes no more: not our failure to report, watch will tell why it died. */
+/* An agent that died takes no more: not our failure to report, whoever watches the cell will tell why. */
 static int say(struct feeder *feeder, uint16_t type, const void *payload, size_t len)
 {
-    int r = sc_frame_send(feeder->run->cell.control, type, 0, payload, len);
+    int r = sc_frame_send(feeder->control, type, 0, payload, len);
     if (r == -EAGAIN)
         return sc_err_sys(feeder->err, -ETIMEDOUT, "the agent does not take its files");
     return r;
@@ -180,10 +182,9 @@ static int send_program(struct feeder *feeder, const struct sc_spec *spec)
     return send_host_file(feeder, spec->program, name, spec->lang == SC_LANG_NATIVE ? 0755 : 0);
 }
 
-int sc_run_feed(struct sc_run *run, struct sc_err *err)
+int sc_feed(int control, const struct sc_spec *spec, struct sc_err *err)
 {
-    const struct sc_spec *spec = run->plan->spec;
-    struct feeder feeder = {run, err, 0};
+    struct feeder feeder = {control, err, 0};
     int r = send_program(&feeder, spec);
     for (size_t i = 0; i < spec->n_files && r == 0; i++) {
         const struct sc_spec_file *file = &spec->files[i];
@@ -191,9 +192,5 @@ int sc_run_feed(struct sc_run *run, struct sc_err *err)
                 ? send_host_file(&feeder, file->host, file->path, file->mode)
                 : send_bytes(&feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
     }
-    if (r == 0)
-        r = send_dirs(&feeder, spec);
-    if (r == 0)
-        r = say(&feeder, SC_MSG_START, NULL, 0);
-    return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+    return r < 0 ? r : send_dirs(&feeder, spec);
 }

@@ -14,14 +14,16 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cell/run.h"
+#include "cell/artifacts.h"
 
 #define BENEATH (SC_RESOLVE_BENEATH | SC_RESOLVE_NO_SYMLINKS | SC_RESOLVE_NO_MAGICLINKS | SC_RESOLVE_NO_XDEV)
 /* Names looked at in all, so that a folder of millions ends. */
 #define ENTRIES_MAX 200000
 
 struct collector {
-    struct sc_run *run;
+    const struct sc_limits *limits;
+    const struct sc_callbacks *callbacks;
+    struct sc_result *result;
     struct sc_err *err;
     const struct sc_spec_out *out;
     uint64_t bytes;   /* taken so far */
@@ -31,14 +33,14 @@ struct collector {
 
 static int skip(struct collector *c, const char *path, const char *why)
 {
-    if (c->run->result->n_skipped >= 1000)
+    if (c->result->n_skipped >= 1000)
         return 0;
-    return sc_result_add_skip(c->run->result, path, why);
+    return sc_result_add_skip(c->result, path, why);
 }
 
 static int hit_limit(struct collector *c, const char *path, const char *why)
 {
-    c->run->result->limits_hit |= SC_HIT_ARTIFACTS;
+    c->result->limits_hit |= SC_HIT_ARTIFACTS;
     return skip(c, path, why);
 }
 
@@ -132,11 +134,11 @@ static int copy_bytes(int from, int to, uint64_t size)
 static int save(struct collector *c, int fd, const char *path, uint64_t size)
 {
     char saved[PATH_MAX];
-    const struct sc_callbacks *callbacks = c->run->callbacks;
+    const struct sc_callbacks *callbacks = c->callbacks;
     if (callbacks->artifact) {
         int r = callbacks->artifact(callbacks->userdata, path, fd, size);
         return r < 0 ? sc_err_sys(c->err, r, "handing over artifact %s", path)
-                     : sc_result_add_artifact(c->run->result, path, NULL, size);
+                     : sc_result_add_artifact(c->result, path, NULL, size);
     }
     int to = open_target(c->out->dir, path, saved, sizeof saved);
     if (to == -EEXIST)
@@ -150,14 +152,14 @@ static int save(struct collector *c, int fd, const char *path, uint64_t size)
     close(to);
     if (r < 0)
         return sc_err_sys(c->err, r, "saving artifact %s", saved);
-    return sc_result_add_artifact(c->run->result, path, saved, size);
+    return sc_result_add_artifact(c->result, path, saved, size);
 }
 
 static int take_file(struct collector *c, int fd, const char *path, const struct stat *st)
 {
-    const struct sc_limits *limits = &c->run->plan->limits;
+    const struct sc_limits *limits = c->limits;
     uint64_t size = (uint64_t)st->st_size;
-    if (c->run->result->n_artifacts >= limits->artifacts_count) {
+    if (c->result->n_artifacts >= limits->artifacts_count) {
         c->stopped = true;
         return hit_limit(c, path, "more files than artifacts-count");
     }
@@ -197,7 +199,7 @@ static int take_entry(struct collector *c, int dir, const char *name, const char
 static int walk(struct collector *c, int dir, const char *path, unsigned depth)
 {
     char inner[PATH_MAX];
-    if (depth > c->run->plan->limits.artifacts_depth)
+    if (depth > c->limits->artifacts_depth)
         return hit_limit(c, path, "deeper than artifacts-depth");
     DIR *stream;
     int r = open_list(dir, &stream);
@@ -232,7 +234,7 @@ static int match(struct collector *c, int dir, const char *path, const char *glo
     size_t len = slash ? (size_t)(slash - glob) : strlen(glob);
     if (len >= sizeof part)
         return 0; /* no name is that long */
-    if (depth > c->run->plan->limits.artifacts_depth)
+    if (depth > c->limits->artifacts_depth)
         return hit_limit(c, path, "deeper than artifacts-depth");
     memcpy(part, glob, len);
     part[len] = '\0';
@@ -266,23 +268,23 @@ static int match(struct collector *c, int dir, const char *path, const char *glo
     return r;
 }
 
-int sc_run_collect(struct sc_run *run, struct sc_err *err)
+int sc_artifacts_collect(const struct sc_plan *plan, const struct sc_callbacks *callbacks, int work,
+                         struct sc_result *result, struct sc_err *err)
 {
-    const struct sc_spec *spec = run->plan->spec;
-    /* Nothing ran: what lies there is what was put in. */
-    if (spec->n_outs == 0 || !run->started_ns)
+    const struct sc_spec *spec = plan->spec;
+    if (spec->n_outs == 0)
         return 0;
     /* The descriptor from the agent holds the place only; this one can be read. */
-    int work = openat(run->ready[SC_READY_WORK], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (work < 0)
+    int folder = openat(work, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
         return sc_err_sys(err, -errno, "the work folder");
-    struct collector c = {.run = run, .err = err};
+    struct collector c = {.limits = &plan->limits, .callbacks = callbacks, .result = result, .err = err};
     int r = 0;
     for (size_t i = 0; i < spec->n_outs && r == 0; i++) {
         c.out = &spec->outs[i];
-        r = match(&c, work, "", c.out->glob, 0);
+        r = match(&c, folder, "", c.out->glob, 0);
     }
-    close(work);
+    close(folder);
     if (r == -ENOMEM)
         return sc_err_sys(err, r, "artifacts");
     return r;

@@ -1,0 +1,14 @@
+/* What a spec puts into the work folder: its program, files and folders, as messages to the agent of a cell
+ * in which nothing runs yet. */
+#ifndef SC_CELL_FEED_H
+#define SC_CELL_FEED_H
+
+#include "base/err.h"
+#include "spec/spec.h"
+
+/* `control` is the agent's stream, blocking. -EPIPE or -ECONNRESET, and no error set: the agent is gone,
+ * which who watches the cell will see and tell. What the agent could not write it tells by SC_MSG_FAILED,
+ * stage "file". */
+int sc_feed(int control, const struct sc_spec *spec, struct sc_err *err);
+
+#endif
