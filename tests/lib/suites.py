@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 from counts import Counts, failure, from_junit, skip, strict
+from place import Place
 
 PYTHON = "/usr/bin/python3"
 # Abilities of later work: a corpus case that needs one is none of today's promises.
@@ -81,6 +82,12 @@ def pytest(folder, limit_s, security, options=()):
             shutil.rmtree(scratch, ignore_errors=True)
         return counts
     return suite
+
+
+def runners(top, build, _places):
+    """Once: what these start is no cell, only the interpreters that would run in one."""
+    here = Place("here", os.path.join(build, "src/cli/snapcell"), build, os.path.join(top, "tests"))
+    return pytest("runners", 10 * MINUTE, security=True)(top, build, [here])
 
 
 def faults(top, build, places):
@@ -218,6 +225,7 @@ def vm(top, build, _places):
 SUITES = {
     "checks": checks,
     "unit": unit,
+    "runners": runners,
     "cli": pytest("cli", 10 * MINUTE, security=False),
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "corpus": corpus,

@@ -1,0 +1,25 @@
+"""What the tests of the runners share: `start(argv…)` gives a living runner in a work folder of its own. Names of test files
+are unique across the folders below, for pytest takes them as modules."""
+import pytest
+
+import harness
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def start(work):
+    """Starts runners, and ends them with the test."""
+    started = []
+
+    def starter(*argv, env=None):
+        started.append(harness.Runner(list(argv), work, env))
+        return started[-1]
+    yield starter
+    for runner in started:
+        runner.close()
