@@ -73,7 +73,8 @@ void snapcell_spec_free(struct snapcell_spec *spec);
  * "python"). */
 int snapcell_spec_set(struct snapcell_spec *spec, const char *option, const char *value,
                       struct snapcell_error *error);
-/* One more of a repeatable option: "file", "dir", "out", "env", "allow-degraded". */
+/* One more of a repeatable option: "file", "dir", "out", "env", "allow-degraded", "rules", "deny-module",
+ * "deny-call". */
 int snapcell_spec_add(struct snapcell_spec *spec, const char *option, const char *value,
                       struct snapcell_error *error);
 /* What runs: inline source, a host file, or a command inside the cell. The last call counts. */

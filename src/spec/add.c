@@ -237,11 +237,30 @@ static int add_degraded(struct sc_spec *spec, const char *value, struct sc_err *
     return 0;
 }
 
+static int add_rules(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_spec_add_validate(&spec->validate, &spec->validate.rules, "rules", value, sc_spec_rules_ok,
+                                err);
+}
+
+static int add_deny_module(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_spec_add_validate(&spec->validate, &spec->validate.deny_modules, "deny-module", value,
+                                sc_spec_denied_ok, err);
+}
+
+static int add_deny_call(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_spec_add_validate(&spec->validate, &spec->validate.deny_calls, "deny-call", value,
+                                sc_spec_denied_ok, err);
+}
+
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const names[] = {"file", "dir", "out", "env", "allow-degraded", NULL};
-    static int (*const adders[])(struct sc_spec *, const char *,
-                                 struct sc_err *) = {add_file, add_dir, add_out, add_env, add_degraded};
+    static const char *const names[] = {"file",  "dir",         "out",       "env", "allow-degraded",
+                                        "rules", "deny-module", "deny-call", NULL};
+    static int (*const adders[])(struct sc_spec *, const char *, struct sc_err *) = {
+        add_file, add_dir, add_out, add_env, add_degraded, add_rules, add_deny_module, add_deny_call};
     for (size_t i = 0; names[i]; i++)
         if (!strcmp(names[i], option))
             return adders[i](spec, value, err);

@@ -48,6 +48,10 @@ static int check_enums(const struct sc_spec *spec, struct sc_err *err)
         return sc_err_usage(err, "overflow", "overflow: %d: no such value", (int)spec->overflow);
     if (spec->disk_backing > SC_DISK_IMAGE)
         return sc_err_usage(err, "disk-backing", "disk-backing: %d: no such value", (int)spec->disk_backing);
+    if (spec->mode > SC_MODE_RESTRICTED)
+        return sc_err_usage(err, "mode", "mode: %d: no such value", (int)spec->mode);
+    if (spec->validate.on_finding > SC_FINDING_REPORT)
+        return sc_err_usage(err, "validate", "validate: %d: no such value", (int)spec->validate.on_finding);
     return 0;
 }
 
@@ -104,6 +108,8 @@ int sc_spec_check(struct sc_spec *spec, uint64_t host_memory, struct sc_err *err
         r = check_args_env(spec, err);
     if (r == 0)
         r = sc_spec_check_program(spec, err);
+    if (r == 0)
+        r = sc_spec_check_mode(spec, err);
     if (r == 0)
         r = check_stdin(spec, err);
     if (r == 0)

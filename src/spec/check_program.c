@@ -104,8 +104,12 @@ static int check_lang_options(const struct sc_spec *spec, struct sc_err *err)
 int sc_spec_check_program(struct sc_spec *spec, struct sc_err *err)
 {
     int given = !!spec->program + !!spec->code + spec->command;
-    if (spec->session && given == 0)
-        return 0;
+    if (spec->session && given)
+        return sc_err_usage(err, "program",
+                            "program: a session runs nothing by itself: neither program, code nor command is "
+                            "allowed, its runs bring theirs");
+    if (spec->session)
+        return check_lang_options(spec, err);
     if (given != 1)
         return sc_err_usage(err, "program",
                             "program: %s: exactly one of program, code and command is allowed",

@@ -196,6 +196,20 @@ static void put_what_runs(struct writer *w, const struct sc_spec *spec)
         put(w, "pty", json_true());
 }
 
+static void put_validate(struct writer *w, const struct sc_validate *validate)
+{
+    if (!validate->on)
+        return;
+    struct writer entry = entry_new();
+    if (validate->on_finding != SC_FINDING_BLOCK)
+        put_text(&entry, "on_finding", sc_on_finding_name(validate->on_finding));
+    put_list(&entry, "rules", &validate->rules);
+    put_list(&entry, "deny_modules", &validate->deny_modules);
+    put_list(&entry, "deny_calls", &validate->deny_calls);
+    w->failed = w->failed || entry.failed;
+    put(w, "validate", entry.object);
+}
+
 static void put_how(struct writer *w, const struct sc_spec *spec)
 {
     put_limits(w, &spec->limits);
@@ -208,6 +222,9 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
     put_text(w, "interpreter", spec->interpreter);
     put_text(w, "pin", spec->pin);
     put_text(w, "cgroup_parent", spec->cgroup_parent);
+    if (spec->mode != SC_MODE_PLAIN)
+        put_text(w, "mode", sc_mode_name(spec->mode));
+    put_validate(w, &spec->validate);
 }
 
 char *sc_spec_to_json(const struct sc_spec *spec)

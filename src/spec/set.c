@@ -88,6 +88,14 @@ static int set_word(struct sc_spec *spec, const char *option, const char *value,
             spec->disk_backing = (enum sc_disk_backing)word;
         return r;
     }
+    if (!strcmp(option, "mode")) {
+        r = sc_spec_word(SC_SPEC_MODES, option, value, &word, err);
+        if (r == 0)
+            spec->mode = (enum sc_mode)word;
+        return r;
+    }
+    if (!strcmp(option, "validate"))
+        return sc_spec_set_validate(&spec->validate, option, value, err);
     *ret_known = false;
     return 0;
 }
@@ -113,9 +121,9 @@ int sc_spec_unknown_option(const char *option, const char *const *others, const 
 
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const others[] = {"language", "profile",       "overflow", "disk-backing",
-                                         "cwd",      "root",          "venv",     "interpreter",
-                                         "pin",      "cgroup-parent", NULL};
+    static const char *const others[] = {
+        "language",    "profile", "overflow",      "disk-backing", "cwd",      "root", "venv",
+        "interpreter", "pin",     "cgroup-parent", "mode",         "validate", NULL};
     const struct sc_limit_row *row = sc_limit_row_by_option(option, strlen(option));
     if (row)
         return set_limit(spec, row, value, err);

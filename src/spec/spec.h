@@ -24,6 +24,9 @@
 #define SC_SPEC_FILES_MAX 4096
 #define SC_SPEC_DIRS_MAX 256
 #define SC_SPEC_OUTS_MAX 256
+#define SC_SPEC_RULES_MAX 64    /* rule sets and files */
+#define SC_SPEC_DENIED_MAX 1024 /* entries of deny_modules, and of deny_calls */
+#define SC_SPEC_DENIED_BYTES_MAX 255
 
 /* A limit's value before the check. After it every limit is a number, or SC_UNSET where its row says so. */
 #define SC_UNSET UINT64_MAX         /* do not apply */
@@ -170,8 +173,8 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy);
  */
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
 /* "SRC[:DST]" forms of --file, --dir (":ro" suffix mounts), --out GLOB[:DIR], --env NAME=VALUE,
- * --allow-degraded LIST. A colon within a part is written "\:", a backslash "\\". The same NAME given again
- * replaces its value. */
+ * --allow-degraded LIST, --rules SET|FILE, --deny-module NAME, --deny-call NAME. A colon within a part is
+ * written "\:", a backslash "\\". The same NAME given again replaces its value. */
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
 /* What runs. Each replaces what the same call set before; the check refuses a spec with two of the three. */
 int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);

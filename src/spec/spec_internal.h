@@ -67,15 +67,31 @@ int sc_spec_absolute_path_ok(const char *field, const char *path, struct sc_err 
 /* The path is not what every cell has of its own (/proc, /tmp, …), nor below or above it. */
 int sc_spec_mount_path_ok(const char *field, const char *path, struct sc_err *err);
 int sc_spec_env_name_ok(const char *field, const char *name, size_t len, struct sc_err *err);
+/* Of code rules: a built-in set's name, or a host path (".scm" at its end, or a slash in it). */
+int sc_spec_rules_ok(const char *field, const char *text, struct sc_err *err);
+/* What `validate` denies: a module or a call. */
+int sc_spec_denied_ok(const char *field, const char *text, struct sc_err *err);
 int sc_spec_pin_ok(const char *field, const char *text, struct sc_err *err);
 
 /* A regular, readable file of the host. */
 int sc_spec_host_file_ok(const char *field, const char *path, struct stat *ret_st, struct sc_err *err);
 int sc_spec_host_dir_ok(const char *field, const char *path, struct sc_err *err);
 
+/* One more entry of a list of `validate`, which is on from then on. `ok` is one of the two rules above. */
+int sc_spec_add_validate(struct sc_validate *validate, struct sc_strv *list, const char *field,
+                         const char *text, int (*ok)(const char *, const char *, struct sc_err *),
+                         struct sc_err *err);
+struct json_t;
+int sc_spec_read_validate(struct sc_validate *validate, const struct json_t *value, const char *path,
+                          struct sc_err *err);
+/* The word of the option: off, block or report. */
+int sc_spec_set_validate(struct sc_validate *validate, const char *field, const char *text,
+                         struct sc_err *err);
+
 /* The parts of the check. */
 int sc_spec_check_places(struct sc_spec *spec, struct sc_err *err);
 int sc_spec_check_program(struct sc_spec *spec, struct sc_err *err);
+int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err);
 int sc_spec_check_files(const struct sc_spec *spec, struct sc_err *err);
 
 #endif

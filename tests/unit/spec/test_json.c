@@ -40,7 +40,8 @@ static const char EVERYTHING[] =
     "\"open_files\"],"
     "\"root\":\"/r\",\"venv\":\"/v\",\"interpreter\":\"/i\",\"pin\":\"0\",\"cgroup_parent\":\"/"
     "snapcell\",\"pty\":true,"
-    "\"network\":{\"mode\":\"none\"}}";
+    "\"network\":{\"mode\":\"none\"},\"mode\":\"restricted\",\"validate\":{\"rules\":[\"strict\",\"r.scm\"],"
+    "\"on_finding\":\"report\",\"deny_modules\":[\"os\"],\"deny_calls\":[\"eval\",\"os.system\"]}}";
 
 static void every_field(void **state)
 {
@@ -85,6 +86,13 @@ static void every_field(void **state)
     assert_string_equal(s.pin, "0");
     assert_string_equal(s.cgroup_parent, "/snapcell");
     assert_true(s.pty);
+    assert_int_equal(s.mode, SC_MODE_RESTRICTED);
+    assert_true(s.validate.on);
+    assert_int_equal(s.validate.on_finding, SC_FINDING_REPORT);
+    assert_int_equal(s.validate.rules.n, 2);
+    assert_string_equal(s.validate.rules.v[1], "r.scm");
+    assert_string_equal(s.validate.deny_modules.v[0], "os");
+    assert_string_equal(s.validate.deny_calls.v[1], "os.system");
     sc_spec_fini(&s);
     taken(&s, "{\"command\":[\"/bin/ls\",\"-l\"],\"stdin_b64\":\"AP8=\",\"pty\":false}");
     assert_true(s.command);
@@ -193,6 +201,19 @@ static const struct refusal {
     {"{\"pty\":\"yes\"}", "pty", "true or false"},
     {"{\"network\":{\"mode\":\"full\"}}", "network.mode", "full: allowed is none"},
     {"{\"network\":{\"allow\":[]}}", "network.allow", "unknown field"},
+    {"{\"mode\":\"fast\"}", "mode", "fast: allowed: plain, rich, restricted"},
+    {"{\"mode\":true}", "mode", "must be a string"},
+    {"{\"session\":true}", "session", "unknown field"},
+    {"{\"validate\":1}", "validate", "is a number, must be true, false or an object"},
+    {"{\"validate\":{\"rule\":[]}}", "validate.rule", "did you mean rules?"},
+    {"{\"validate\":{\"rules\":\"default\"}}", "validate.rules", "must be an array"},
+    {"{\"validate\":{\"rules\":[5]}}", "validate.rules[0]", "must be a string"},
+    {"{\"validate\":{\"rules\":[\"no set\"]}}", "validate.rules[0]",
+     "no set: allowed are the name of a rule set"},
+    {"{\"validate\":{\"on_finding\":\"warn\"}}", "validate.on_finding", "warn: allowed: block, report"},
+    {"{\"validate\":{\"deny_modules\":[\"\"]}}", "validate.deny_modules[0]", "empty"},
+    {"{\"validate\":{\"deny_calls\":[\"a b\"]}}", "validate.deny_calls[0]", "no blanks"},
+    {"{\"validate\":{\"deny_calls\":[\"a\\u0000\"]}}", "validate.deny_calls[0]", "NUL"},
     {"{\"network\":true}", "network", "is a boolean, must be an object"},
     {"{\"limits\":{\"a-very-long-name-that-goes-on-and-on-and-on-and-on-and-on-and-on\":1}}",
      "limits.a-very-long-name-that-goes-on-and-on-and-on-and-on-an...", "unknown field"},
@@ -264,6 +285,49 @@ static void too_many_entries(void **state)
     assert_string_equal(err.field, "env.V4096");
     sc_spec_fini(&s);
     free(text);
+}
+
+static void reading_the_code_first(void **state)
+{
+    (void)state;
+    struct sc_spec s;
+    taken(&s, "{\"validate\":true}");
+    assert_true(s.validate.on);
+    assert_int_equal(s.validate.rules.n, 0);
+    assert_int_equal(sc_spec_from_json(&s, "{\"validate\":{}}", 15, &err), 0);
+    assert_true(s.validate.on);
+    /* Off means that nothing of it is left. */
+    assert_int_equal(sc_spec_add(&s, "deny-module", "os", &err), 0);
+    assert_int_equal(sc_spec_from_json(&s, "{\"validate\":false}", 18, &err), 0);
+    assert_false(s.validate.on);
+    assert_int_equal(s.validate.deny_modules.n, 0);
+    sc_spec_fini(&s);
+}
+
+static void too_many_rules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        int max;
+    } rows[] = {{"rules", SC_SPEC_RULES_MAX},
+                {"deny_modules", SC_SPEC_DENIED_MAX},
+                {"deny_calls", SC_SPEC_DENIED_MAX}};
+    static char text[16384];
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (int over = 0; over < 2; over++) {
+            char field[64];
+            struct sc_spec s;
+            size_t n = (size_t)snprintf(text, sizeof text, "{\"validate\":{\"%s\":[", rows[row].list);
+            for (int i = 0; i < rows[row].max + over; i++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\"x\"", i ? "," : "");
+            snprintf(text + n, sizeof text - n, "]}}");
+            snprintf(field, sizeof field, "validate.%s[%d]", rows[row].list, rows[row].max);
+            assert_int_equal(parse(&s, text), over ? -EINVAL : 0);
+            if (over)
+                assert_string_equal(err.field, field);
+            sc_spec_fini(&s);
+        }
 }
 
 static void assert_same(const struct sc_spec *a, const struct sc_spec *b)
@@ -380,7 +444,8 @@ int main(void)
         cmocka_unit_test(refusals),           cmocka_unit_test(sizes),
         cmocka_unit_test(too_many_entries),   cmocka_unit_test(round_trips),
         cmocka_unit_test(random_round_trips), cmocka_unit_test(a_spec_that_is_no_text_has_no_json),
-        cmocka_unit_test(damaged_requests),
+        cmocka_unit_test(damaged_requests),   cmocka_unit_test(reading_the_code_first),
+        cmocka_unit_test(too_many_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

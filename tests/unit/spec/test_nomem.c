@@ -17,7 +17,9 @@ static const char REQUEST[] =
     "{\"path\":\"b\",\"content_b64\":\"/w==\"},{\"path\":\"c\",\"host\":\"/etc/passwd\"}],"
     "\"dirs\":[{\"host\":\"/usr\",\"path\":\"/data\",\"read_only_mount\":true}],\"out\":[{\"glob\":\"r\"}],"
     "\"limits\":{\"wall_ms\":1500.25,\"memory_bytes\":67108864},\"allow_degraded\":[\"cpu\"],\"pin\":\"0\","
-    "\"cgroup_parent\":\"/snapcell\",\"root\":\"/usr\"}";
+    "\"cgroup_parent\":\"/snapcell\",\"root\":\"/usr\","
+    "\"validate\":{\"rules\":[\"default\"],\"deny_modules\":[\"os\"],\"deny_calls\":["
+    "\"eval\"]}}";
 
 /* The error of a failed allocation says so, and blames nobody's request. */
 static int judged(int r, const struct sc_err *err)

@@ -75,6 +75,8 @@ static void every_option(void **state)
         {"interpreter", "/opt/py/bin/python3"},
         {"pin", "0,2-3"},
         {"cgroup-parent", "/snapcell"},
+        {"mode", "rich"},
+        {"validate", "report"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (SET(rows[i][0], rows[i][1]) < 0)
