@@ -11,9 +11,8 @@
 struct sc_group_usage {
     uint64_t cpu_user_ns, cpu_system_ns;
     uint64_t memory_peak_bytes;
-    uint64_t tasks_peak; /* the agent included; 0: the kernel does not tell */
-    bool oom_killed;     /* the group's own out-of-memory counter moved: memory.events / memory.oom_control */
-    bool tasks_refused;  /* pids.events max moved */
+    uint64_t tasks_peak;    /* the agent included; 0: the kernel does not tell */
+    uint64_t tasks_refused; /* how often a process or thread was: pids.events max */
 };
 
 /* One directory for each distinct hierarchy in use. */
@@ -48,13 +47,16 @@ int sc_group_kill(struct sc_group *group);
 /* 1 when no process is left in any of them, 0 when some are. */
 int sc_group_empty(struct sc_group *group);
 /* Total processor time so far, for the cpu clock: one read. -ENODATA when no group counts it. */
-int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns);
+int sc_group_cpu_ns(const struct sc_group *group, uint64_t *ret_ns);
 /* Memory that the group holds now: one read. -ENODATA when no group counts it. */
 int sc_group_memory_bytes(const struct sc_group *group, uint64_t *ret_bytes);
-/* True when the out-of-memory counter moved; reads the evidence, and quiets the event descriptor. */
+/* How often the kernel killed for memory in the group: memory.events or memory.oom_control. Quiets the event
+ * descriptor. */
+uint64_t sc_group_oom_kills(struct sc_group *group);
+/* True when it did. */
 bool sc_group_oom(struct sc_group *group);
-/* Everything, once at the end, before closing. */
-int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage);
+/* What else is counted, before closing. Leaves the event descriptor as it is. */
+int sc_group_usage(const struct sc_group *group, struct sc_group_usage *ret_usage);
 /* Removes the directories (they must be empty; waits at most 2 s for dying processes) and closes. NULL-safe,
  * half-made-safe. 0, or negative errno when one stayed: the next sc_group_sweep takes it. */
 int sc_group_close(struct sc_group *group);

@@ -40,7 +40,7 @@ static uint64_t keyed(const char *text, const char *key)
     return 0;
 }
 
-int sc_group_cpu_ns(struct sc_group *group, uint64_t *ret_ns)
+int sc_group_cpu_ns(const struct sc_group *group, uint64_t *ret_ns)
 {
     char text[1024];
     if (group->cpu_fd < 0)
@@ -60,7 +60,7 @@ int sc_group_memory_bytes(const struct sc_group *group, uint64_t *ret_bytes)
     return dir < 0 ? -ENODATA : sc_read_u64(dir, v2 ? "memory.current" : "memory.usage_in_bytes", ret_bytes);
 }
 
-bool sc_group_oom(struct sc_group *group)
+uint64_t sc_group_oom_kills(struct sc_group *group)
 {
     char text[1024];
     uint64_t count;
@@ -70,13 +70,18 @@ bool sc_group_oom(struct sc_group *group)
     }
     /* On v2 reading is what quiets the watch. */
     if (group->oom_fd < 0 || read_fd(group->oom_fd, text, sizeof text) < 0)
-        return false;
-    return keyed(text, "oom_kill") > 0 || keyed(text, "oom_group_kill") > 0;
+        return 0;
+    return keyed(text, "oom_kill") + keyed(text, "oom_group_kill");
+}
+
+bool sc_group_oom(struct sc_group *group)
+{
+    return sc_group_oom_kills(group) > 0;
 }
 
 /* v2 splits its total into user and system; so does v1 where the kernel has those files (4.7). cpuacct.stat,
  * in ticks, only gives the proportion. */
-static int cpu_times(struct sc_group *group, struct sc_group_usage *usage)
+static int cpu_times(const struct sc_group *group, struct sc_group_usage *usage)
 {
     char text[1024];
     int dir = group->dir_fds[SC_CTL_CPUACCT];
@@ -100,7 +105,7 @@ static int cpu_times(struct sc_group *group, struct sc_group_usage *usage)
     return 0;
 }
 
-int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage)
+int sc_group_usage(const struct sc_group *group, struct sc_group_usage *ret_usage)
 {
     struct sc_group_usage usage = {0};
     char text[1024];
@@ -114,7 +119,6 @@ int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage)
         r = sc_read_u64(memory, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &usage.memory_peak_bytes);
         if (r < 0 && r != -ENOENT)
             return r;
-        usage.oom_killed = sc_group_oom(group);
     }
     if (pids >= 0) {
         r = sc_read_u64(pids, "pids.peak", &usage.tasks_peak); /* 6.1 */
@@ -122,7 +126,7 @@ int sc_group_usage(struct sc_group *group, struct sc_group_usage *ret_usage)
             return r;
         if ((r = read_file(pids, "pids.events", text, sizeof text)) < 0)
             return r;
-        usage.tasks_refused = keyed(text, "max") > 0;
+        usage.tasks_refused = keyed(text, "max");
     }
     *ret_usage = usage;
     return 0;

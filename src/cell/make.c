@@ -50,7 +50,7 @@ static int open_stdin(const struct sc_works *works, struct sc_cell *cell, struct
 
 static int open_streams(const struct sc_works *works, struct sc_cell *cell, struct start *start)
 {
-    if (works->plan->pty)
+    if (works->plan->pty || works->plan->stay)
         return 0;
     int r = open_stdin(works, cell, start);
     if (r == 0)

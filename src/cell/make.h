@@ -3,6 +3,8 @@
 #ifndef SC_CELL_MAKE_H
 #define SC_CELL_MAKE_H
 
+#include <sys/resource.h>
+
 #include "cell/space.h"
 
 struct sc_works;
@@ -20,6 +22,23 @@ struct sc_cell {
 
 /* Starts process 1, which seals the cell while the caller goes on; what it says waits in the stream. */
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
+/* What wait told of process 1. */
+struct sc_cell_death {
+    bool known; /* else somebody else in this process has waited for it */
+    int wait_status;
+    struct rusage usage; /* of the agent and everything it reaped */
+};
+/* Who takes what still comes out of a dying cell's streams, if it has any. */
+struct sc_mourner {
+    void (*read_stream)(void *userdata, int stream); /* 1, 2 */
+    void *userdata;
+};
+/* bury.c: kills every process of the cell and waits for their death, for at most half a minute. *ret_death is
+ * untouched where nothing is known. A cell whose process 1 is reaped already is fine. */
+int sc_cell_bury(struct sc_cell *cell, const struct sc_mourner *mourner, struct sc_cell_death *ret_death,
+                 struct sc_err *err);
+/* Of a process 1 that is dead: its pidfd is readable. */
+int sc_cell_reap(struct sc_cell *cell, struct sc_cell_death *ret_death);
 /* Ends a cell that never ran, or whose processes are dead already: kills, reaps, closes. The groups' removal
  * is the space's, which stays open. */
 void sc_cell_end(struct sc_cell *cell);

@@ -1,9 +1,7 @@
 #include "cell/run.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fd.h"
 #include "cell/artifacts.h"
@@ -17,36 +15,27 @@ void sc_run_end(struct sc_run *run, enum sc_end why)
     run->ended_ns = sc_now_ns();
 }
 
-/* The oldest cell that was made ahead and is still alive, or one made now. */
-static int take(struct sc_run *run, struct sc_err *err)
+/* A call was refused. */
+static void note_denial(void *userdata, const struct sc_filter_notice *rule, const char *resource)
 {
-    struct sc_works *works = run->works;
-    run->begun_ns = sc_now_ns();
-    run->reader = calloc(1, sizeof *run->reader);
-    if (!run->reader)
-        return sc_err_sys(err, -ENOMEM, "run");
-    while (works->n_cells > 0) {
-        run->cell = works->cells[0];
-        memmove(works->cells, works->cells + 1, --works->n_cells * sizeof works->cells[0]);
-        struct pollfd dead = {run->cell.pidfd, POLLIN, 0};
-        if (poll(&dead, 1, 0) == 0)
-            return 0;
-        sc_cell_end(&run->cell);
-        sc_space_close(&run->cell.space);
-    }
-    return sc_cell_make(works, &run->cell, err);
+    struct sc_run *run = userdata;
+    struct sc_result *result = run->result;
+    size_t before = result->n_denials;
+    sc_result_deny(result, "seccomp", rule->action, resource, rule->rule, rule->hint);
+    if (result->n_denials > before && run->callbacks->denial)
+        run->callbacks->denial(run->callbacks->userdata, &result->denials[before]);
 }
 
-/* The groups go to their grave; everything else is closed now. That an earlier cell's group does not go is
- * not this run's failure: the sweep at the next start sees to it. */
+static int take(struct sc_run *run, struct sc_err *err)
+{
+    run->begun_ns = sc_now_ns();
+    run->reader = calloc(1, sizeof *run->reader);
+    return run->reader ? sc_works_take(run->works, &run->cell, err) : sc_err_sys(err, -ENOMEM, "run");
+}
+
 static void release(struct sc_run *run)
 {
-    struct sc_works *works = run->works;
-    if (works->n_graves == SC_GRAVES_MAX)
-        sc_works_bury(works, NULL);
-    sc_cell_end(&run->cell);
-    sc_space_shed(&run->cell.space);
-    works->graves[works->n_graves++] = run->cell.space;
+    sc_works_release(run->works, &run->cell);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&run->ready[i]);
     sc_buf_fini(&run->stdin_chunk);
@@ -70,13 +59,32 @@ static int collect(struct sc_run *run, struct sc_err *err)
     return sc_artifacts_collect(run->plan, run->callbacks, run->ready[SC_READY_WORK], run->result, err);
 }
 
+static void read_stream(void *userdata, int stream)
+{
+    struct sc_run *run = userdata;
+    sc_run_read_stream(run, stream == 1 ? &run->cell.out : &run->cell.err, stream);
+}
+
+/* Afterwards no process of the cell is left, and nothing in its pipes. */
+static int bury(struct sc_run *run, struct sc_err *err)
+{
+    const struct sc_mourner mourner = {read_stream, run};
+    sc_run_end(run, SC_END_CANCEL); /* no reason yet: an error of ours on the way */
+    int r = sc_cell_bury(&run->cell, &mourner, &run->death, err);
+    if (r < 0)
+        return r;
+    sc_run_drain(run);
+    sc_close(&run->cell.in);
+    return 0;
+}
+
 static int run_in_cell(struct sc_run *run, struct sc_err *err)
 {
     int r = feed(run, err);
     if (r == 0)
         r = sc_run_watch(run, err);
     /* Whatever happened, the cell ends here. */
-    int buried = sc_run_bury(run, r < 0 ? NULL : err);
+    int buried = bury(run, r < 0 ? NULL : err);
     if (r == 0)
         r = buried;
     if (r == 0)
@@ -94,7 +102,9 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         .callbacks = callbacks ? callbacks : &none,
         .result = result,
         .cell = SC_CELL_NONE,
+        .notices = {.plan = works->plan, .listener = -1, .refused = note_denial, .userdata = &run},
     };
+    run.notices.space = &run.cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
     sc_buf_init(&run.stdin_chunk, 64 * 1024);

@@ -7,16 +7,13 @@
 #ifndef SC_CELL_RUN_H
 #define SC_CELL_RUN_H
 
-#include <sys/resource.h>
-
 #include "agent/proto.h"
 #include "base/frame.h"
 #include "cell/cell.h"
 #include "cell/make.h"
+#include "cell/notices.h"
 
 #define SC_GRAVES_MAX 8
-
-struct seccomp_notif;
 
 struct sc_works {
     const struct sc_plan *plan;
@@ -61,15 +58,17 @@ struct sc_run {
     struct sc_frame_reader *reader;
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
     uint64_t cpu_base_ns, next_cpu_check_ns;
-    bool exec_used;          /* `compute`: the one exec was let through */
-    uint64_t notices;        /* reported calls so far */
-    uint64_t next_notice_ns; /* none is taken before */
+    struct sc_notices notices;
     enum sc_end end;
     struct sc_msg_exit exit;
     struct sc_msg_failed failed;
-    struct rusage agent_usage; /* of the agent and everything it reaped */
+    struct sc_cell_death death;
 };
 
+/* The oldest cell that was made ahead and is still alive, or one made now. */
+int sc_works_take(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
+/* Takes a cell whose processes are dead: its groups go to their grave, everything else is closed now. */
+void sc_works_release(struct sc_works *works, struct sc_cell *cell);
 /* Removes what is left of ended cells. Negative errno when a group does not go. */
 int sc_works_bury(struct sc_works *works, struct sc_err *err);
 
@@ -83,15 +82,6 @@ void sc_run_write_stdin(struct sc_run *run);
 void sc_run_drain(struct sc_run *run);
 /* run_watch.c: returns when run->end is set. */
 int sc_run_watch(struct sc_run *run, struct sc_err *err);
-/* run_notice.c: one call that was reported. */
-void sc_run_notice(struct sc_run *run);
-/* run_answer.c: carries a reported call out for the cell. 0, or the negative errno that its caller is to get.
- */
-int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice);
-/* run_network.c: what the cell's network refused. */
-void sc_run_count_network(struct sc_run *run);
-/* run_bury.c: afterwards no process of the cell is left. */
-int sc_run_bury(struct sc_run *run, struct sc_err *err);
 /* run_judge.c */
 int sc_run_judge(struct sc_run *run, struct sc_err *err);
 

@@ -1,71 +1,35 @@
 /* The verdict, from evidence: what the supervisor itself did, what the kernel counted, what wait said. Never
  * from exit code 137 or from anything the program wrote. */
 #include <errno.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 
 #include "base/num.h"
 #include "cell/run.h"
+#include "cell/usage.h"
 
 static uint64_t ns_of(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
-/* tmpfs counts to the last page; ext4 says "no space" while a few blocks are left that it keeps for its own
- * tables. */
-static bool is_full(const struct statfs *st)
-{
-    uint64_t kept =
-        st->f_type == EXT4_SUPER_MAGIC ? sc_min_u64(64, st->f_blocks / 16) + st->f_blocks / 1024 : 0;
-    return st->f_blocks > 0 && st->f_bavail <= kept;
-}
-
-static void look_at_disk(struct sc_run *run, enum sc_ready_fd which, uint32_t bytes_hit, uint32_t inodes_hit)
-{
-    struct statfs st;
-    if (run->ready[which] < 0 || fstatfs(run->ready[which], &st) < 0)
-        return;
-    if (is_full(&st))
-        run->result->limits_hit |= bytes_hit;
-    if (st.f_files > 0 && st.f_ffree == 0)
-        run->result->limits_hit |= inodes_hit;
-    if (which == SC_READY_WORK) {
-        run->result->usage.disk_bytes = (st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
-        run->result->usage.disk_inodes = st.f_files - st.f_ffree;
-    }
-}
-
 static void count_usage(struct sc_run *run)
 {
     struct sc_usage *usage = &run->result->usage;
-    struct sc_group_usage group = {0};
     usage->wall_ns = run->started_ns ? run->ended_ns - run->started_ns : 0;
     usage->stdout_bytes = run->result->out.total;
     usage->stderr_bytes = run->result->err.total;
     /* Resident peaks reach us through wait: the agent's own children, and what it reaped. */
-    usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->agent_usage.ru_maxrss * 1024);
-    usage->cpu_user_ns = sc_max_u64(run->exit.user_ns, ns_of(&run->agent_usage.ru_utime));
-    usage->cpu_system_ns = sc_max_u64(run->exit.system_ns, ns_of(&run->agent_usage.ru_stime));
-    if (!run->cell.space.has_group || sc_group_usage(&run->cell.space.group, &group) < 0)
-        return;
-    if (!(run->plan->degraded & SC_DEGRADE_CPU)) {
-        usage->cpu_user_ns = group.cpu_user_ns;
-        usage->cpu_system_ns = group.cpu_system_ns;
-    }
-    usage->memory_peak_bytes = group.memory_peak_bytes;
-    usage->tasks_peak = group.tasks_peak;
-    if (group.oom_killed)
-        run->result->limits_hit |= SC_HIT_MEMORY;
-    if (group.tasks_refused) {
-        run->result->limits_hit |= SC_HIT_TASKS;
+    usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->death.usage.ru_maxrss * 1024);
+    usage->cpu_user_ns = sc_max_u64(run->exit.user_ns, ns_of(&run->death.usage.ru_utime));
+    usage->cpu_system_ns = sc_max_u64(run->exit.system_ns, ns_of(&run->death.usage.ru_stime));
+    if (sc_cell_look(&run->cell, run->ready, run->plan, usage, &run->result->limits_hit))
         sc_result_deny(run->result, "limit", "tasks", "process or thread", "tasks",
                        "the cell was at its limit of processes and threads; --tasks raises it");
-    }
+    if (run->cell.space.has_group && sc_group_oom(&run->cell.space.group))
+        run->result->limits_hit |= SC_HIT_MEMORY;
 }
 
 static void say(struct sc_result *result, enum sc_status status, const char *text)
@@ -170,10 +134,7 @@ int sc_run_judge(struct sc_run *run, struct sc_err *err)
     result->degraded = run->plan->degraded;
     result->agent_shares_uid = run->plan->agent_shares_uid;
     count_usage(run);
-    sc_run_count_network(run);
-    look_at_disk(run, SC_READY_WORK, SC_HIT_DISK, SC_HIT_DISK_INODES);
-    look_at_disk(run, SC_READY_TMP, SC_HIT_TMP, SC_HIT_TMP_INODES);
-    look_at_disk(run, SC_READY_SHM, SC_HIT_SHM, 0);
+    sc_cell_deny_network(result, sc_cell_network_refused(&run->cell));
     int status = run->exit.wait_status;
     switch (run->end) {
     case SC_END_EXIT:

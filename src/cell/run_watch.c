@@ -3,14 +3,12 @@
  * late. */
 #include <errno.h>
 #include <poll.h>
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "cell/ready.h"
 #include "cell/run.h"
 
 /* How long the agent may take to seal the cell and start the program. */
@@ -46,34 +44,20 @@ static void on_started(struct sc_run *run)
     run->next_cpu_check_ns = run->started_ns;
 }
 
-/* The work folder is read later with the supervisor's own rights: it must be what it is said to be, not, say,
- * the cell's /proc. */
-static bool is_work_folder(int fd)
-{
-    struct stat st;
-    struct statfs fs;
-    return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && fstatfs(fd, &fs) == 0 &&
-           (fs.f_type == TMPFS_MAGIC || fs.f_type == EXT4_SUPER_MAGIC);
-}
-
 /* READY comes once, before everything else. Takes the descriptors, also when it fails. */
 static int store_ready(struct sc_run *run, const struct sc_frame *frame, const uint8_t *payload,
                        const int *fds, size_t n_fds)
 {
-    struct sc_msg_ready ready = {0};
-    bool again = run->has_ready;
-    size_t used = 0;
-    if (frame->len == sizeof ready)
-        memcpy(&ready, payload, sizeof ready);
-    for (int i = 0; i < SC_READY_COUNT && used < n_fds && !again; i++)
-        if (ready.mask & (1u << i))
-            run->ready[i] = fds[used++];
-    bool whole = used == n_fds && used == (size_t)__builtin_popcount(ready.mask);
-    for (; used < n_fds; used++)
-        close(fds[used]);
-    if (again || !whole || !is_work_folder(run->ready[SC_READY_WORK]))
+    if (run->has_ready) {
+        for (size_t i = 0; i < n_fds; i++)
+            close(fds[i]);
         return -EPROTO;
+    }
+    int r = sc_ready_take(frame, payload, fds, n_fds, run->ready);
+    if (r < 0)
+        return r;
     run->has_ready = true;
+    run->notices.listener = run->ready[SC_READY_NOTIFY];
     if (run->ready[SC_READY_PTY] >= 0) {
         sc_set_nonblocking(run->ready[SC_READY_PTY]);
         if (run->callbacks->terminal)
@@ -97,13 +81,8 @@ static int handle(struct sc_run *run, const struct sc_frame *frame, const uint8_
         sc_run_end(run, SC_END_EXIT);
         return 0;
     case SC_MSG_FAILED:
-        if (frame->len != sizeof run->failed)
+        if (sc_failed_take(frame, payload, &run->failed) < 0)
             return -EPROTO;
-        memcpy(&run->failed, payload, sizeof run->failed);
-        if (run->failed.code >= 0 || run->failed.code < -4095) /* no errno: it would be taken for success */
-            return -EPROTO;
-        run->failed.stage[sizeof run->failed.stage - 1] = '\0';
-        run->failed.object[sizeof run->failed.object - 1] = '\0';
         sc_run_end(run, SC_END_FAILED);
         return 0;
     default:
@@ -173,8 +152,8 @@ static uint64_t next_wake(const struct sc_run *run)
         run->started_ns ? run->started_ns + run->plan->limits.wall : run->begun_ns + START_PATIENCE_NS;
     if (run->started_ns && counts_cpu(run))
         next = sc_min_u64(next, run->next_cpu_check_ns);
-    if (run->next_notice_ns > sc_now_ns())
-        next = sc_min_u64(next, run->next_notice_ns);
+    if (run->notices.next_ns > sc_now_ns())
+        next = sc_min_u64(next, run->notices.next_ns);
     if (run->callbacks->cancelled)
         next = sc_min_u64(next, sc_now_ns() + CANCEL_POLL_NS);
     return next;
@@ -205,7 +184,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
         [W_ERR] = run->cell.err,
         [W_IN] = have_bytes ? run->cell.in : -1,
         [W_STDIN_SOURCE] = stdin_from_fd && !have_bytes ? run->plan->spec->stdin_fd : -1,
-        [W_NOTICE] = sc_now_ns() >= run->next_notice_ns ? run->ready[SC_READY_NOTIFY] : -1,
+        [W_NOTICE] = sc_now_ns() >= run->notices.next_ns ? run->ready[SC_READY_NOTIFY] : -1,
         [W_MEMORY] = run->cell.space.has_group ? run->cell.space.group.oom_event_fd : -1,
         [W_CANCEL] = run->callbacks->cancel_fd > 0 ? run->callbacks->cancel_fd : -1,
     };
@@ -231,9 +210,11 @@ static void serve_streams(struct sc_run *run, const struct pollfd polls[W_COUNT]
     if (polls[W_IN].revents || polls[W_STDIN_SOURCE].revents)
         sc_run_write_stdin(run);
     if (polls[W_NOTICE].revents & POLLIN)
-        sc_run_notice(run);
-    else if (polls[W_NOTICE].revents) /* nobody is left under the filter */
+        sc_notices_take(&run->notices);
+    else if (polls[W_NOTICE].revents) { /* nobody is left under the filter */
         sc_close(&run->ready[SC_READY_NOTIFY]);
+        run->notices.listener = -1;
+    }
 }
 
 int sc_run_watch(struct sc_run *run, struct sc_err *err)

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,34 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     }
     *ret_works = works;
     return 0;
+}
+
+int sc_works_take(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
+{
+    while (works->n_cells > 0) {
+        struct sc_cell cell = works->cells[0];
+        memmove(works->cells, works->cells + 1, --works->n_cells * sizeof works->cells[0]);
+        struct pollfd dead = {cell.pidfd, POLLIN, 0};
+        if (poll(&dead, 1, 0) == 0) {
+            *ret_cell = cell;
+            return 0;
+        }
+        sc_cell_end(&cell);
+        sc_space_close(&cell.space);
+    }
+    return sc_cell_make(works, ret_cell, err);
+}
+
+/* That an earlier cell's group does not go is not this one's failure: the sweep at the next start sees to it.
+ */
+void sc_works_release(struct sc_works *works, struct sc_cell *cell)
+{
+    if (works->n_graves == SC_GRAVES_MAX)
+        sc_works_bury(works, NULL);
+    sc_cell_end(cell);
+    sc_space_shed(&cell->space);
+    works->graves[works->n_graves++] = cell->space;
+    cell->space = SC_SPACE_NONE;
 }
 
 int sc_works_bury(struct sc_works *works, struct sc_err *err)

@@ -36,13 +36,14 @@ static void add(struct values *values, enum sc_controller controller, const char
     values->n++;
 }
 
-/* v1 checks that memory plus swap is not below memory, so the order matters. */
-static void add_memory(struct values *values, enum sc_cgroup_version version, uint64_t bytes)
+/* A cell that stays outlives a program that took too much; else all of it ends with the one.
+ * v1 checks that memory plus swap is not below memory, so the order matters. */
+static void add_memory(struct values *values, enum sc_cgroup_version version, uint64_t bytes, bool stay)
 {
     if (version == SC_CGROUP_V2) {
         add(values, SC_CTL_MEMORY, "memory.max", "%" PRIu64, bytes);
         add(values, SC_CTL_MEMORY, "memory.swap.max", "0");
-        add(values, SC_CTL_MEMORY, "memory.oom.group", "1");
+        add(values, SC_CTL_MEMORY, "memory.oom.group", stay ? "0" : "1");
     } else {
         add(values, SC_CTL_MEMORY, "memory.limit_in_bytes", "%" PRIu64, bytes);
         add(values, SC_CTL_MEMORY, "memory.memsw.limit_in_bytes", "%" PRIu64, bytes);
@@ -112,13 +113,13 @@ int sc_plan_cgroup_disk(const struct sc_plan *plan, const struct sc_host_disk *d
 }
 
 int sc_plan_cgroup_values(const struct sc_host *host, const struct sc_limits *limits, const char *pin,
-                          struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err)
+                          bool stay, struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err)
 {
     struct values values = {.at = ret_values, .max = max};
     const struct sc_host_controller *c = host->controllers;
     int r = 0;
     if (c[SC_CTL_MEMORY].version)
-        add_memory(&values, c[SC_CTL_MEMORY].version, limits->memory);
+        add_memory(&values, c[SC_CTL_MEMORY].version, limits->memory, stay);
     if (c[SC_CTL_PIDS].version) /* one more for the agent */
         add(&values, SC_CTL_PIDS, "pids.max", "%" PRIu64, limits->tasks + 1);
     if (c[SC_CTL_CPU].version)

@@ -5,11 +5,11 @@
 #include "plan/plan.h"
 
 /* Fills `ret_values` in the order they must be written and returns how many. `pin`: processor list or NULL.
- * A controller that the host has not got is left out: whether that is accepted was decided before. An io
- * limit that is to be applied but cannot be for every disk is an error (HOST), as is a pin that is too long
- * (USAGE). */
+ * `stay`: the cell outlives its programs. A controller that the host has not got is left out: whether that is
+ * accepted was decided before. An io limit that is to be applied but cannot be for every disk is an error
+ * (HOST), as is a pin that is too long (USAGE). */
 int sc_plan_cgroup_values(const struct sc_host *host, const struct sc_limits *limits, const char *pin,
-                          struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err);
+                          bool stay, struct sc_plan_cgroup *ret_values, size_t max, struct sc_err *err);
 
 /* The io limits for one more disk, which came with the cell. Returns how many values, 0 where the plan has no
  * such limit or goes without it. */

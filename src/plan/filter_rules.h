@@ -70,7 +70,7 @@ int sc_filter_arch_highest(const struct sc_filter_arch *arch);
 const struct sc_filter_call *sc_filter_arch_by_name(const struct sc_filter_arch *arch, const char *name);
 const struct sc_filter_call *sc_filter_arch_by_nr(const struct sc_filter_arch *arch, int nr);
 
-/* Whether the supervisor knows how to answer this call (src/cell/run_answer.c does it). */
+/* Whether the supervisor knows how to answer this call (src/cell/notices_answer.c does it). */
 bool sc_filter_answerable(const char *call);
 
 /* Names that policies may use instead of numbers ("AF_UNIX"), and of errors ("ENOSYS"). 0, or -ENOENT. */

@@ -186,8 +186,8 @@ int sc_plan_limits(struct sc_plan *plan, struct sc_err *err)
     plan_fresh(plan);
     plan_rlimits(plan);
     plan_landlock(plan);
-    r = sc_plan_cgroup_values(plan->host, &plan->limits, plan->spec->pin, plan->cgroup, SC_PLAN_CGROUP_MAX,
-                              err);
+    r = sc_plan_cgroup_values(plan->host, &plan->limits, plan->spec->pin, plan->stay, plan->cgroup,
+                              SC_PLAN_CGROUP_MAX, err);
     if (r < 0)
         return r;
     plan->n_cgroup = (size_t)r;

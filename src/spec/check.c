@@ -52,6 +52,12 @@ static int check_enums(const struct sc_spec *spec, struct sc_err *err)
         return sc_err_usage(err, "mode", "mode: %d: no such value", (int)spec->mode);
     if (spec->validate.on_finding > SC_FINDING_REPORT)
         return sc_err_usage(err, "validate", "validate: %d: no such value", (int)spec->validate.on_finding);
+    /* Its first program is its only one: who starts commands starts several. */
+    if (spec->profile == SC_PROFILE_COMPUTE && (spec->session || spec->mode != SC_MODE_PLAIN))
+        return sc_err_usage(
+            err, "profile",
+            "profile: compute: lets one program start, but %s starts several: allowed default",
+            spec->session ? "a session" : "this mode");
     return 0;
 }
 

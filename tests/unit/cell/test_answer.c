@@ -18,13 +18,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cell/run.h"
+#include "cell/notices.h"
 
 #define MEMORY (123ull << 20)
 
 /* A child under a filter that reports sysinfo, waiting in that call. */
 struct caller {
-    struct sc_run run;
+    struct sc_notices notices;
+    struct sc_space space;
     struct sc_plan plan;
     struct seccomp_notif notice;
     pid_t pid;
@@ -67,8 +68,8 @@ static void open_caller(struct caller *c, bool bad_address)
     assert_int_equal(n, 1);
     close(ends[0]);
     c->plan.limits.memory = MEMORY;
-    c->run = (struct sc_run){.plan = &c->plan, .cell = SC_CELL_NONE};
-    c->run.ready[SC_READY_NOTIFY] = listener;
+    c->space = SC_SPACE_NONE;
+    c->notices = (struct sc_notices){.plan = &c->plan, .space = &c->space, .listener = listener};
     assert_int_equal(ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &c->notice), 0);
     assert_int_equal(c->notice.data.nr, SYS_sysinfo);
 }
@@ -78,7 +79,7 @@ static int let_go(struct caller *c, int error)
 {
     struct seccomp_notif_resp response = {.id = c->notice.id, .error = error};
     int status;
-    ioctl(c->run.ready[SC_READY_NOTIFY], SECCOMP_IOCTL_NOTIF_SEND, &response);
+    ioctl(c->notices.listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
     assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -86,7 +87,7 @@ static int let_go(struct caller *c, int error)
 
 static void close_caller(struct caller *c)
 {
-    close(c->run.ready[SC_READY_NOTIFY]);
+    close(c->notices.listener);
     munmap(c->info, 4096);
 }
 
@@ -96,7 +97,7 @@ static void test_the_answer_is_the_plans(void **state)
     (void)state;
     open_caller(&c, false);
     memset(c.info, 0xff, sizeof *c.info);
-    assert_int_equal(sc_run_answer(&c.run, &c.notice), 0);
+    assert_int_equal(sc_notices_answer(&c.notices, &c.notice), 0);
     assert_int_equal(let_go(&c, 0), 0);
     assert_true(c.info->totalram == MEMORY && c.info->freeram == MEMORY && c.info->mem_unit == 1);
     struct sysinfo wanted;
@@ -115,8 +116,8 @@ static void test_uptime_is_the_cells(void **state)
     (void)state;
     open_caller(&c, false);
     clock_gettime(CLOCK_BOOTTIME, &now);
-    c.run.cell.space.boot_s = (uint64_t)now.tv_sec - 100;
-    assert_int_equal(sc_run_answer(&c.run, &c.notice), 0);
+    c.space.boot_s = (uint64_t)now.tv_sec - 100;
+    assert_int_equal(sc_notices_answer(&c.notices, &c.notice), 0);
     assert_int_equal(let_go(&c, 0), 0);
     assert_in_range(c.info->uptime, 100, 103);
     close_caller(&c);
@@ -127,7 +128,7 @@ static void test_a_bad_pointer_is_efault(void **state)
     struct caller c;
     (void)state;
     open_caller(&c, true);
-    int r = sc_run_answer(&c.run, &c.notice);
+    int r = sc_notices_answer(&c.notices, &c.notice);
     assert_int_equal(r, -EFAULT);
     assert_int_equal(let_go(&c, r), EFAULT);
     close_caller(&c);
@@ -139,7 +140,7 @@ static void test_other_calls_are_not_answered(void **state)
     (void)state;
     open_caller(&c, false);
     c.notice.data.nr = SYS_uname;
-    assert_int_equal(sc_run_answer(&c.run, &c.notice), -ENOSYS);
+    assert_int_equal(sc_notices_answer(&c.notices, &c.notice), -ENOSYS);
     assert_int_equal(c.info->totalram, 0);
     assert_int_equal(let_go(&c, -ENOSYS), ENOSYS);
     close_caller(&c);
@@ -159,7 +160,7 @@ static void test_nothing_is_written_for_the_dead(void **state)
     assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
     c.notice.pid = (uint32_t)getpid();
     c.notice.data.args[0] = (uintptr_t)&ours;
-    assert_int_equal(sc_run_answer(&c.run, &c.notice), 0);
+    assert_int_equal(sc_notices_answer(&c.notices, &c.notice), 0);
     assert_memory_equal(&ours, &before, sizeof ours);
     close_caller(&c);
 }

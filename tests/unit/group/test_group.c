@@ -42,7 +42,7 @@ static void make_plan(uint64_t memory, uint64_t tasks, const char *pin)
     struct sc_err err = {0};
     memset(&plan, 0, sizeof plan);
     plan.host = &host;
-    int n = sc_plan_cgroup_values(&host, &limits, pin, plan.cgroup, SC_PLAN_CGROUP_MAX, &err);
+    int n = sc_plan_cgroup_values(&host, &limits, pin, false, plan.cgroup, SC_PLAN_CGROUP_MAX, &err);
     if (n < 0)
         fail_msg("%s", err.message);
     plan.n_cgroup = (size_t)n;
@@ -140,7 +140,7 @@ static void test_open_and_close(void **state)
     assert_false(sc_group_oom(&group));
     assert_int_equal(sc_group_usage(&group, &usage), 0);
     assert_int_equal(usage.cpu_user_ns + usage.cpu_system_ns, 0);
-    assert_false(usage.oom_killed || usage.tasks_refused);
+    assert_int_equal(usage.tasks_refused, 0);
     assert_int_equal(sc_group_close(&group), 0);
     assert_int_equal(sc_group_close(&group), 0); /* twice does no harm */
     assert_int_equal(sc_group_close(NULL), 0);
@@ -214,7 +214,7 @@ static void test_fork_bomb(void **state)
     assert_int_equal(WEXITSTATUS(status), 7); /* itself and seven */
     assert_int_equal(sc_group_empty(&group), 0);
     assert_int_equal(sc_group_usage(&group, &usage), 0);
-    assert_true(usage.tasks_refused);
+    assert_true(usage.tasks_refused > 0);
     assert_true(usage.tasks_peak == 0 || usage.tasks_peak == 8);
     assert_int_equal(sc_group_kill(&group), 0);
     assert_int_equal(sc_group_close(&group), 0);
@@ -243,7 +243,6 @@ static void test_out_of_memory(void **state)
     assert_int_equal(WTERMSIG(status), SIGKILL);
     assert_true(sc_group_oom(&group));
     assert_int_equal(sc_group_usage(&group, &usage), 0);
-    assert_true(usage.oom_killed);
     assert_true(usage.memory_peak_bytes == 0 || usage.memory_peak_bytes > 15 * MIB);
     /* Asking has quieted it. */
     assert_int_equal(poll(&event, 1, 0), 0);

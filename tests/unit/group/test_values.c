@@ -28,7 +28,7 @@ static void expect(const struct sc_host *host, const struct sc_limits *limits, c
 {
     struct sc_plan_cgroup values[SC_PLAN_CGROUP_MAX];
     struct sc_err err = {0};
-    int got = sc_plan_cgroup_values(host, limits, pin, values, SC_PLAN_CGROUP_MAX, &err);
+    int got = sc_plan_cgroup_values(host, limits, pin, false, values, SC_PLAN_CGROUP_MAX, &err);
     if (got < 0)
         fail_msg("%s", err.message);
     for (int i = 0; i < n && i < got; i++) {
@@ -43,6 +43,19 @@ static void expect(const struct sc_host *host, const struct sc_limits *limits, c
         const struct expected list[] = {__VA_ARGS__};                                                        \
         expect(host, limits, pin, list, sizeof list / sizeof *list);                                         \
     } while (0)
+
+/* A cell that stays outlives a program that took too much. */
+static void test_stay(void **state)
+{
+    (void)state;
+    struct sc_host host = made_up_server();
+    struct sc_limits limits = standard();
+    struct sc_plan_cgroup values[SC_PLAN_CGROUP_MAX];
+    struct sc_err err = {0};
+    assert_true(sc_plan_cgroup_values(&host, &limits, NULL, true, values, SC_PLAN_CGROUP_MAX, &err) > 2);
+    assert_string_equal(values[2].file, "memory.oom.group");
+    assert_string_equal(values[2].value, "0");
+}
 
 static void test_v2(void **state)
 {
@@ -116,31 +129,34 @@ static void test_refused(void **state)
     char pin[80] = "";
     limits.io_write = 4096;
     host.disks_left_out = true;
-    assert_true(sc_plan_cgroup_values(&host, &limits, NULL, values, SC_PLAN_CGROUP_MAX, &err) < 0);
+    assert_true(sc_plan_cgroup_values(&host, &limits, NULL, false, values, SC_PLAN_CGROUP_MAX, &err) < 0);
     assert_int_equal(err.kind, SC_ERR_HOST);
     assert_non_null(strstr(err.message, "--allow-degraded io"));
     host.disks_left_out = false;
     host.n_disks = 0;
-    assert_true(sc_plan_cgroup_values(&host, &limits, NULL, values, SC_PLAN_CGROUP_MAX, &err) < 0);
+    assert_true(sc_plan_cgroup_values(&host, &limits, NULL, false, values, SC_PLAN_CGROUP_MAX, &err) < 0);
     assert_non_null(strstr(err.message, "no disk"));
     limits.io_write = SC_UNSET;
     memset(pin, '1', sizeof pin - 1);
-    assert_true(sc_plan_cgroup_values(&host, &limits, pin, values, SC_PLAN_CGROUP_MAX, &err) < 0);
+    assert_true(sc_plan_cgroup_values(&host, &limits, pin, false, values, SC_PLAN_CGROUP_MAX, &err) < 0);
     assert_int_equal(err.kind, SC_ERR_USAGE);
     assert_string_equal(err.field, "pin");
-    assert_int_equal(sc_plan_cgroup_values(&host, &limits, NULL, values, 3, &err), -ENOSPC);
+    assert_int_equal(sc_plan_cgroup_values(&host, &limits, NULL, false, values, 3, &err), -ENOSPC);
     /* All disks, both ways, both versions: fits. */
     host = v1_server();
     host.n_disks = SC_HOST_DISKS_MAX;
     limits.io_read = limits.io_write = 4096;
-    assert_true(sc_plan_cgroup_values(&host, &limits, "0", values, SC_PLAN_CGROUP_MAX, &err) > 0);
+    assert_true(sc_plan_cgroup_values(&host, &limits, "0", false, values, SC_PLAN_CGROUP_MAX, &err) > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v2),          cmocka_unit_test(test_v1),
-        cmocka_unit_test(test_small_rates), cmocka_unit_test(test_what_lacks_is_left_out),
+        cmocka_unit_test(test_stay),
+        cmocka_unit_test(test_v2),
+        cmocka_unit_test(test_v1),
+        cmocka_unit_test(test_small_rates),
+        cmocka_unit_test(test_what_lacks_is_left_out),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

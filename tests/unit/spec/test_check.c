@@ -285,6 +285,25 @@ static void memory_of_the_host(void **state)
     assert_int_equal(sc_spec_check(&spec, 0, &err), 0);
 }
 
+/* One program may start under it, and a cell that stays starts one for each command. */
+static void compute_is_for_one_program(void **state)
+{
+    (void)state;
+    COMMAND("ls");
+    SET("profile", "compute");
+    passes();
+    sc_spec_fini(&spec);
+    sc_spec_init(&spec);
+    spec.session = true;
+    passes();
+    SET("profile", "compute");
+    refused("profile", "a session starts several");
+    spec.session = false;
+    COMMAND("ls");
+    spec.mode = SC_MODE_RICH;
+    refused("profile", "this mode starts several");
+}
+
 static void limits_are_resolved(void **state)
 {
     (void)state;
@@ -561,6 +580,7 @@ int main(void)
         TEST(commands),
         TEST(a_relative_command_is_a_host_file),
         TEST(memory_of_the_host),
+        TEST(compute_is_for_one_program),
         TEST(limits_are_resolved),
         TEST(arguments),
         TEST(one_stdin),

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cell/run.h"
+#include "cell/usage.h"
 
 /* Value below `name` in a table of two lines: names, then numbers. */
 static uint64_t column(const char *table, const char *prefix, const char *name)
@@ -42,16 +42,19 @@ static uint64_t read_count(int fd, bool v6)
     return v6 ? line(text, "Ip6OutNoRoutes") : column(text, "Ip: ", "OutNoRoutes");
 }
 
-void sc_run_count_network(struct sc_run *run)
+uint64_t sc_cell_network_refused(const struct sc_cell *cell)
 {
-    struct sc_result *result = run->result;
-    const int *counts = run->cell.space.net_counts;
-    uint64_t refused = read_count(counts[0], false) + read_count(counts[1], true);
-    if (refused == 0)
+    const int *counts = cell->space.net_counts;
+    return read_count(counts[0], false) + read_count(counts[1], true);
+}
+
+void sc_cell_deny_network(struct sc_result *result, uint64_t count)
+{
+    if (count == 0)
         return;
     sc_result_deny(result, "network", "connect", "an address outside the cell", "network:none",
                    "a cell has no network; names do not resolve and only 127.0.0.1 and ::1 answer");
     for (size_t i = 0; i < result->n_denials; i++)
         if (!strcmp(result->denials[i].layer, "network"))
-            result->denials[i].count = refused;
+            result->denials[i].count = count;
 }

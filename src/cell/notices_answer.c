@@ -25,25 +25,25 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "cell/run.h"
+#include "cell/notices.h"
 
 /* As /proc/uptime says inside; the kernel rounds a begun second up, too. */
-static long uptime_s(const struct sc_run *run)
+static long uptime_s(const struct sc_notices *notices)
 {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
-    return now.tv_sec - (long)run->cell.space.boot_s + (now.tv_nsec > 0);
+    return now.tv_sec - (long)notices->space->boot_s + (now.tv_nsec > 0);
 }
 
 /* Without a group to ask, the cell's use is not known: all is free then, as /proc/meminfo says. One process,
  * as /proc/loadavg says: the right number would take one more file to read, and bash asks at its start. */
-static void fill_sysinfo(const struct sc_run *run, struct sysinfo *ret_info)
+static void fill_sysinfo(const struct sc_notices *notices, struct sysinfo *ret_info)
 {
-    uint64_t total = run->plan->limits.memory, used = 0;
-    if (run->cell.space.has_group)
-        sc_group_memory_bytes(&run->cell.space.group, &used);
+    uint64_t total = notices->plan->limits.memory, used = 0;
+    if (notices->space->has_group)
+        sc_group_memory_bytes(&notices->space->group, &used);
     memset(ret_info, 0, sizeof *ret_info); /* its holes too: what lies in ours must not reach the cell */
-    ret_info->uptime = uptime_s(run);
+    ret_info->uptime = uptime_s(notices);
     ret_info->totalram = total;
     ret_info->freeram = total - sc_min_u64(used, total);
     ret_info->procs = 1;
@@ -68,12 +68,12 @@ static int write_to_caller(int listener, const struct seccomp_notif *notice, uin
     return r;
 }
 
-int sc_run_answer(const struct sc_run *run, const struct seccomp_notif *notice)
+int sc_notices_answer(const struct sc_notices *notices, const struct seccomp_notif *notice)
 {
-    int listener = run->ready[SC_READY_NOTIFY];
+    int listener = notices->listener;
     if (notice->data.nr != SYS_sysinfo)
         return -ENOSYS;
     struct sysinfo info;
-    fill_sysinfo(run, &info);
+    fill_sysinfo(notices, &info);
     return write_to_caller(listener, notice, notice->data.args[0], &info, sizeof info);
 }
