@@ -72,6 +72,7 @@ static void judge_signal(struct sc_run *run, int number)
     result->signal = number;
     if (over_own_cpu(run, number)) {
         result->limits_hit |= SC_HIT_CPU;
+        result->passed_ns = run->plan->limits.cpu;
         say(result, SC_STATUS_CPU_TIMEOUT, "the program used up its processor time");
     } else {
         if (number == SIGXFSZ)
@@ -148,9 +149,11 @@ int sc_run_judge(struct sc_run *run, struct sc_err *err)
             judge_signal(run, WTERMSIG(status));
         break;
     case SC_END_WALL:
+        result->passed_ns = run->plan->limits.wall;
         say(result, SC_STATUS_TIMEOUT, "the program was ended at its wall-clock limit");
         break;
     case SC_END_CPU:
+        result->passed_ns = run->plan->limits.cpu;
         say(result, SC_STATUS_CPU_TIMEOUT, "the program used up its processor time");
         break;
     case SC_END_MEMORY:

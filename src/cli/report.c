@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/clock.h"
 
 /* The report only informs: where memory runs out, the rest of it is left out (sc_buf refuses), and the exit
@@ -101,11 +103,62 @@ static void add_first_denial(struct sc_buf *out, const struct sc_result *result)
     sc_buf_add_str(out, "\n");
 }
 
+/* Text from inside, on lines of its own. */
+static void add_lines(struct sc_cli_sink *sink, const struct sc_stream *before, const char *text, size_t len)
+{
+    const size_t max = SC_CLI_INSIDE_MAX - 2; /* two new lines */
+    const struct sc_buf *kept = &before->kept;
+    len = len < max ? len : max;
+    if (kept->len && kept->data[kept->len - 1] != '\n')
+        sc_cli_sink_add(sink, "\n", 1);
+    sc_cli_sink_add(sink, text, len);
+    if (len && text[len - 1] != '\n')
+        sc_cli_sink_add(sink, "\n", 1);
+}
+
+static bool has_traceback(const struct sc_result *result)
+{
+    return json_string_length(json_object_get(result->inside.error, "traceback")) > 0;
+}
+
+void sc_cli_report_inside(const struct sc_result *result, struct sc_cli_sink *out, struct sc_cli_sink *err)
+{
+    const json_t *value = json_object_get(result->inside.value, "text/plain");
+    if (json_is_string(value))
+        add_lines(out, &result->out, json_string_value(value), json_string_length(value));
+    const json_t *traceback = json_object_get(result->inside.error, "traceback");
+    if (has_traceback(result))
+        add_lines(err, &result->err, json_string_value(traceback), json_string_length(traceback));
+}
+
+static const char *finding_text(const json_t *finding, const char *key)
+{
+    const char *text = json_string_value(json_object_get(finding, key));
+    return text ? text : "";
+}
+
+/* What reading the code found: its snippets are the program's, and so perhaps the words about them. */
+static void add_findings(struct sc_buf *out, const struct sc_result *result)
+{
+    for (size_t i = 0; i < json_array_size(result->findings); i++) {
+        const json_t *finding = json_array_get(result->findings, i);
+        sc_buf_add_str(out, "snapcell: found: ");
+        add_path(out, finding_text(finding, "rule"));
+        sc_buf_printf(out, " (line %lld): ", (long long)json_integer_value(json_object_get(finding, "line")));
+        add_path(out, finding_text(finding, "message"));
+        sc_buf_add_str(out, "\n");
+    }
+}
+
 /* Did the program's end speak for itself? A command that could not be started has said nothing, and its exit
  * code is one of the two that shells use for this. */
 static bool speaks_for_itself(const struct sc_result *result)
 {
     bool silent = result->out.total == 0 && result->err.total == 0;
+    if (result->status == SC_STATUS_SYNTAX_ERROR)
+        return has_traceback(result);
+    if (result->status == SC_STATUS_ERROR && has_traceback(result))
+        return true;
     if (result->status == SC_STATUS_ERROR)
         return !(silent && (result->exit_code == 126 || result->exit_code == 127));
     return result->status == SC_STATUS_OK;
@@ -118,6 +171,7 @@ void sc_cli_report_short(const struct sc_result *result, struct sc_buf *out)
     add_cut(out, "stdout", &result->out);
     add_cut(out, "stderr", &result->err);
     add_skipped(out, result);
+    add_findings(out, result);
     add_first_denial(out, result);
 }
 
@@ -225,5 +279,6 @@ void sc_cli_report_long(const struct sc_result *result, const struct sc_limits *
     add_remarks(out, result);
     add_cut(out, "stdout", &result->out);
     add_cut(out, "stderr", &result->err);
+    add_findings(out, result);
     add_lists(out, result);
 }

@@ -65,6 +65,8 @@ static void tell(struct run *run, const struct sc_result *result)
 /* Exit status of a run that has a result. */
 static int answer(struct run *run, const struct sc_result *result)
 {
+    if (!wants(run, SC_FLAG_JSON))
+        sc_cli_report_inside(result, &run->out, &run->err);
     finish_output(run);
     tell(run, result);
     if (wants(run, SC_FLAG_JSON) && sc_cli_print_json(sc_result_to_json(result, 2)) != SC_CLI_EXIT_OK)
@@ -118,8 +120,8 @@ static int run_job(struct run *run)
     int status;
     if (sc_cli_signals_open(&run->signal_fd, &err) < 0)
         return answer_failure(run->args, &err);
-    sc_cli_sink_init(&run->out, STDOUT_FILENO, raw, limits->stdout);
-    sc_cli_sink_init(&run->err, STDERR_FILENO, raw, limits->stderr);
+    sc_cli_sink_init(&run->out, STDOUT_FILENO, raw, limits->stdout + SC_CLI_INSIDE_MAX);
+    sc_cli_sink_init(&run->err, STDERR_FILENO, raw, limits->stderr + SC_CLI_INSIDE_MAX);
     sc_result_init(&result, limits->stdout, limits->stderr);
     if (run_cell(run, &result, &err) < 0)
         status = answer_failure(run->args, &err);

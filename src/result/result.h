@@ -101,9 +101,10 @@ struct sc_stream {
 
 struct sc_result {
     enum sc_status status;
-    int exit_code;     /* of the program when it exited, else -1 */
-    int signal;        /* that ended it, or 0 */
-    char message[512]; /* one line for people: why it ended so; for sandbox_error what failed */
+    int exit_code;      /* of the program when it exited, else -1 */
+    int signal;         /* that ended it, or 0 */
+    char message[512];  /* one line for people: why it ended so; for sandbox_error what failed */
+    uint64_t passed_ns; /* of a time-out: the limit that passed */
     struct sc_stream out, err;
     struct sc_usage usage;
     uint32_t limits_hit;

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,12 +73,30 @@ static void writing(void **state)
     sc_result_fini(&result);
 }
 
+static void writing_what_was_said(void **state)
+{
+    (void)state;
+    struct sc_result result;
+    sc_result_init(&result, 10, 10);
+    result.mode = SC_MODE_RESTRICTED;
+    result.status = SC_STATUS_SYNTAX_ERROR;
+    result.inside.locals = json_pack("{s:s}", "x", "1");
+    result.inside.error = json_pack("{s:s}", "message", "odd");
+    result.findings = json_array();
+    whole = sc_result_to_json(&result, 2);
+    assert_non_null(strstr(whole, "Syntax error: odd"));
+    assert_true(fail_alloc_each(write_step, &result) > 100);
+    free(whole);
+    sc_result_fini(&result);
+}
+
 int main(void)
 {
     if (!fail_alloc_works()) {
         print_message("skipped: a sanitizer owns malloc\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(filling), cmocka_unit_test(writing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(filling), cmocka_unit_test(writing),
+                                       cmocka_unit_test(writing_what_was_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,144 @@ static void a_full_result(void **state)
     free(text);
 }
 
+static json_t *value_of(const char *text)
+{
+    json_error_t error;
+    json_t *value = NULL;
+    assert_int_equal(sc_json_load(text, strlen(text), JSON_DECODE_ANY, &value, &error), 0);
+    return value;
+}
+
+/* The written object has every member of `part`, with an equal value. */
+static void assert_holds(const struct sc_result *r, const char *part)
+{
+    json_t *object = object_of(r), *wanted = value_of(part), *value;
+    const char *name;
+    json_object_foreach(wanted, name, value)
+    {
+        json_t *got = json_object_get(object, name);
+        if (!json_equal(got, value)) {
+            char *text = sc_json_dump(got, JSON_ENCODE_ANY);
+            fail_msg("%s is %s; expected %s", name, text ? text : "missing", part);
+        }
+    }
+    json_decref(object);
+    json_decref(wanted);
+}
+
+static void fill_inside(struct sc_result *r, enum sc_mode mode)
+{
+    r->mode = mode;
+    r->inside.present = true;
+    r->inside.value =
+        value_of("{\"text/plain\": \"0.30000000000000004\", \"application/json\": 0.30000000000000004}");
+    r->inside.locals = value_of("{\"x\": \"[0, 1]\"}");
+    r->inside.displays = value_of("[{\"text/plain\": \"shown\"}]");
+}
+
+static const char ERROR[] = "{\"name\": \"NameError\", \"message\": \"name 'open' is not defined\", "
+                            "\"traceback\": \"T\", \"line\": 1}";
+
+static void a_rich_result(void **state)
+{
+    (void)state;
+    fill_inside(&result, SC_MODE_RICH);
+    assert_holds(&result, "{\"locals\": {\"x\": \"[0, 1]\"}, \"displays\": [{\"text/plain\": \"shown\"}], "
+                          "\"error\": null, \"context_lost\": false, "
+                          "\"said_from_inside\": [\"value\", \"locals\", \"displays\", \"error\"]}");
+    /* Numbers of the program's keep all their digits, ours have no noise. */
+    result.usage.wall_ns = 12345678;
+    char *text = sc_result_to_json(&result, 0);
+    assert_non_null(strstr(text, "\"application/json\": 0.30000000000000004"));
+    assert_non_null(strstr(text, "\"wall_ms\": 12.345678,"));
+    assert_non_null(strstr(text, "\"start\": {\"kind\": \"cold\"}, \"value\": {"));
+    free(text);
+    text = sc_result_to_json(&result, 2);
+    assert_non_null(strstr(text, "  },\n  \"value\": {\n    \"text/plain\""));
+    free(text);
+    result.context_lost = true;
+    result.inside.error = value_of(ERROR);
+    json_t *object = object_of(&result);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(object, "error"), "name")),
+                        "NameError");
+    assert_true(json_is_true(json_object_get(object, "context_lost")));
+    assert_null(json_object_get(object, "success"));
+    json_decref(object);
+}
+
+/* A runner that never came to say anything leaves empty members, not missing ones. */
+static void a_rich_result_without_words(void **state)
+{
+    (void)state;
+    result.mode = SC_MODE_RICH;
+    assert_holds(&result, "{\"value\": null, \"locals\": {}, \"displays\": [], \"error\": null}");
+}
+
+static void restricted_results(void **state)
+{
+    (void)state;
+    fill_inside(&result, SC_MODE_RESTRICTED);
+    assert_int_equal(sc_buf_add(&result.out.kept, "285\n", 4), 0);
+    assert_holds(&result, "{\"stdout\": \"285\\n\", \"locals\": {\"x\": \"[0, 1]\"}, \"success\": true, "
+                          "\"error\": null, \"error_info\": null, "
+                          "\"said_from_inside\": [\"value\", \"locals\", \"displays\", \"error_info\"]}");
+    result.status = SC_STATUS_ERROR;
+    result.inside.error = value_of(ERROR);
+    assert_holds(
+        &result,
+        "{\"success\": false, \"error\": \"name 'open' is not defined\", \"error_info\": {\"name\": "
+        "\"NameError\", \"message\": \"name 'open' is not defined\", \"traceback\": \"T\", \"line\": "
+        "1}, \"said_from_inside\": [\"value\", \"locals\", \"displays\", \"error_info\", \"error\"]}");
+    result.status = SC_STATUS_SYNTAX_ERROR;
+    assert_holds(&result, "{\"success\": false, \"error\": \"Syntax error: name 'open' is not defined\"}");
+}
+
+/* What ended the run is told from outside, whatever was said inside. */
+static void restricted_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sc_status status;
+        uint64_t passed_ns;
+        const char *message, *error;
+    } rows[] = {
+        {SC_STATUS_TIMEOUT, 2000000000, "m", "Execution timed out after 2.0s"},
+        {SC_STATUS_TIMEOUT, 250000000, "m", "Execution timed out after 0.25s"},
+        {SC_STATUS_TIMEOUT, 1001000000, "m", "Execution timed out after 1.001s"},
+        {SC_STATUS_TIMEOUT, 0, "m", "m"},
+        {SC_STATUS_CPU_TIMEOUT, 1500000000, "m", "Execution timed out after 1.5s of processor time"},
+        {SC_STATUS_BLOCKED, 0, "Blocked: subprocess (line 3)", "Blocked: subprocess (line 3)"},
+        {SC_STATUS_OUT_OF_MEMORY, 0, "the cell ran out of memory", "the cell ran out of memory"},
+        {SC_STATUS_CANCELLED, 0, "", "cancelled"},
+    };
+    result.mode = SC_MODE_RESTRICTED;
+    result.inside.error = value_of(ERROR);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        result.status = rows[i].status;
+        result.passed_ns = rows[i].passed_ns;
+        snprintf(result.message, sizeof result.message, "%s", rows[i].message);
+        json_t *object = object_of(&result);
+        assert_string_equal(json_string_value(json_object_get(object, "error")), rows[i].error);
+        assert_true(json_is_false(json_object_get(object, "success")));
+        assert_int_equal(json_array_size(json_object_get(object, "said_from_inside")), 4);
+        json_decref(object);
+    }
+}
+
+static void findings(void **state)
+{
+    (void)state;
+    result.findings = value_of("[]");
+    assert_holds(&result, "{\"allowed\": true, \"findings\": []}");
+    json_decref(result.findings);
+    result.findings = value_of("[{\"rule\": \"subprocess\", \"line\": 3}]");
+    assert_holds(&result, "{\"allowed\": false, \"findings\": [{\"rule\": \"subprocess\", \"line\": 3}]}");
+    json_t *object = object_of(&result);
+    assert_null(json_object_get(object, "value"));
+    assert_null(json_object_get(object, "said_from_inside"));
+    json_decref(object);
+}
+
 static void signals(void **state)
 {
     (void)state;
@@ -328,10 +466,22 @@ static void ends_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_fresh_result),       TEST(a_full_result),        TEST(signals),
-        TEST(exit_statuses),        TEST(names_are_whole),      TEST(denials_are_counted),
-        TEST(long_denials_are_cut), TEST(denials_cannot_flood), TEST(any_bytes),
-        TEST(large_figures),        TEST(ends_twice),
+        TEST(a_fresh_result),
+        TEST(a_full_result),
+        TEST(signals),
+        TEST(exit_statuses),
+        TEST(names_are_whole),
+        TEST(denials_are_counted),
+        TEST(long_denials_are_cut),
+        TEST(denials_cannot_flood),
+        TEST(any_bytes),
+        TEST(large_figures),
+        TEST(ends_twice),
+        TEST(a_rich_result),
+        TEST(a_rich_result_without_words),
+        TEST(restricted_results),
+        TEST(restricted_ends),
+        TEST(findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
