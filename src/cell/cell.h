@@ -6,6 +6,17 @@
 #include "plan/plan.h"
 #include "result/result.h"
 
+/* What one run gets beside, or in place of, what its plan's spec says: the plan, and cells made ahead, serve
+ * many inputs. */
+struct sc_run_input {
+    /* In place of the spec's stdin; NULL: that. The spec has bytes of its own, if only none (""), so that its
+     * cells are made with a pipe. */
+    const char *stdin_data;
+    size_t stdin_len;
+    const struct sc_spec_file *files; /* put into the work folder behind the spec's own */
+    size_t n_files;
+};
+
 /* Live view of a run; any member may be NULL. Called from sc_cell_run, on its thread. */
 struct sc_callbacks {
     void *userdata;
@@ -21,6 +32,7 @@ struct sc_callbacks {
     /* Where artifacts go: called once for each accepted file with a read descriptor; NULL: they are saved
      * below the spec's --out folders. Negative errno stops the collection. */
     int (*artifact)(void *userdata, const char *path, int fd, uint64_t size);
+    const struct sc_run_input *input; /* NULL: all is the spec's */
 };
 
 /* What is kept ready between cells of one plan: template mount namespace, cells made ahead, agent

@@ -182,15 +182,27 @@ static int send_program(struct feeder *feeder, const struct sc_spec *spec)
     return send_host_file(feeder, spec->program, name, spec->lang == SC_LANG_NATIVE ? 0755 : 0);
 }
 
+static int send_files(struct feeder *feeder, const struct sc_spec_file *files, size_t n_files)
+{
+    int r = 0;
+    for (const struct sc_spec_file *file = files; file < files + n_files && r == 0; file++)
+        r = file->host
+                ? send_host_file(feeder, file->host, file->path, file->mode)
+                : send_bytes(feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
+    return r;
+}
+
 int sc_feed(int control, const struct sc_spec *spec, struct sc_err *err)
 {
     struct feeder feeder = {control, err, 0};
     int r = send_program(&feeder, spec);
-    for (size_t i = 0; i < spec->n_files && r == 0; i++) {
-        const struct sc_spec_file *file = &spec->files[i];
-        r = file->host
-                ? send_host_file(&feeder, file->host, file->path, file->mode)
-                : send_bytes(&feeder, file->path, file->mode ? file->mode : 0644, file->data, file->len);
-    }
+    if (r == 0)
+        r = send_files(&feeder, spec->files, spec->n_files);
     return r < 0 ? r : send_dirs(&feeder, spec);
+}
+
+int sc_feed_files(int control, const struct sc_spec_file *files, size_t n_files, struct sc_err *err)
+{
+    struct feeder feeder = {control, err, 0};
+    return send_files(&feeder, files, n_files);
 }

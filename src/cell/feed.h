@@ -10,5 +10,7 @@
  * which who watches the cell will see and tell. What the agent could not write it tells by SC_MSG_FAILED,
  * stage "file". */
 int sc_feed(int control, const struct sc_spec *spec, struct sc_err *err);
+/* More files, of one run only. Same errors. */
+int sc_feed_files(int control, const struct sc_spec_file *files, size_t n_files, struct sc_err *err);
 
 #endif

@@ -26,6 +26,16 @@ static void note_denial(void *userdata, const struct sc_filter_notice *rule, con
         run->callbacks->denial(run->callbacks->userdata, &result->denials[before]);
 }
 
+static void set_stdin(struct sc_run *run)
+{
+    const struct sc_spec *spec = run->plan->spec;
+    const struct sc_run_input *input = run->callbacks->input;
+    bool own = input && input->stdin_data;
+    run->stdin_data = own ? input->stdin_data : spec->stdin_data;
+    run->stdin_len = own ? input->stdin_len : spec->stdin_len;
+    sc_buf_init(&run->stdin_chunk, 64 * 1024);
+}
+
 static int take(struct sc_run *run, struct sc_err *err)
 {
     run->begun_ns = sc_now_ns();
@@ -45,7 +55,10 @@ static void release(struct sc_run *run)
 /* Files, then START. An agent that is gone is not an error here: watch will see it. */
 static int feed(struct sc_run *run, struct sc_err *err)
 {
+    const struct sc_run_input *input = run->callbacks->input;
     int r = sc_feed(run->cell.control, run->plan->spec, err);
+    if (r == 0 && input)
+        r = sc_feed_files(run->cell.control, input->files, input->n_files, err);
     if (r == 0)
         r = sc_frame_send(run->cell.control, SC_MSG_START, 0, NULL, 0);
     return r == -EPIPE || r == -ECONNRESET ? 0 : r;
@@ -107,7 +120,7 @@ int sc_cell_run(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     run.notices.space = &run.cell.space;
     for (int i = 0; i < SC_READY_COUNT; i++)
         run.ready[i] = -1;
-    sc_buf_init(&run.stdin_chunk, 64 * 1024);
+    set_stdin(&run);
     result->usage.queue_ns = queue_ns;
     int r = take(&run, err);
     if (r == 0)

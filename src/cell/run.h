@@ -51,7 +51,8 @@ struct sc_run {
     struct sc_cell cell;
     int ready[SC_READY_COUNT]; /* descriptors from the agent, by enum sc_ready_fd */
     bool has_ready;
-    size_t stdin_done;
+    const char *stdin_data; /* whole, or NULL: it comes from stdin_fd, or there is none */
+    size_t stdin_len, stdin_done;
     struct sc_buf stdin_chunk; /* what was read from stdin_fd and not yet written */
     bool stdin_eof;
 

@@ -99,9 +99,8 @@ static ssize_t write_quietly(int fd, const char *data, size_t len)
 
 void sc_run_write_stdin(struct sc_run *run)
 {
-    const struct sc_spec *spec = run->plan->spec;
-    const char *data = spec->stdin_data;
-    size_t len = spec->stdin_len;
+    const char *data = run->stdin_data;
+    size_t len = run->stdin_len;
     if (!data) {
         if (run->stdin_done >= run->stdin_chunk.len && !refill(run)) {
             if (run->stdin_eof)
@@ -118,6 +117,6 @@ void sc_run_write_stdin(struct sc_run *run)
         run->stdin_done += (size_t)n;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
         sc_close(&run->cell.in); /* the program does not read it: that is its right */
-    if (run->cell.in >= 0 && spec->stdin_data && run->stdin_done >= len)
+    if (run->cell.in >= 0 && run->stdin_data && run->stdin_done >= len)
         sc_close(&run->cell.in);
 }

@@ -175,7 +175,7 @@ static void check_clocks(struct sc_run *run)
 
 static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
 {
-    bool stdin_from_fd = run->cell.in >= 0 && !run->plan->spec->stdin_data;
+    bool stdin_from_fd = run->cell.in >= 0 && !run->stdin_data;
     bool have_bytes = run->cell.in >= 0 && (!stdin_from_fd || run->stdin_done < run->stdin_chunk.len);
     const int fds[W_COUNT] = {
         [W_CONTROL] = run->cell.control,
