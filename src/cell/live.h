@@ -113,6 +113,14 @@ uint64_t sc_live_cpu_ns(const struct sc_live *live);
 void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage);
 /* Limits touched so far: enum sc_limit_hit bits. */
 uint32_t sc_live_limits_hit(const struct sc_live *live);
+/* How often the kernel refused, or killed for memory, since the cell was made: who compares two of these
+ * knows what happened between. */
+struct sc_live_counts {
+    uint64_t tasks;   /* a process or thread */
+    uint64_t network; /* an address outside the cell */
+    uint64_t memory_kills;
+};
+void sc_live_counts(const struct sc_live *live, struct sc_live_counts *ret_counts);
 bool sc_live_is_alive(const struct sc_live *live);
 
 #endif

@@ -85,8 +85,8 @@ static void keep_denial(struct sc_result *result, const char *layer, const char 
     d->count = 1;
 }
 
-void sc_result_deny(struct sc_result *result, const char *layer, const char *action, const char *resource,
-                    const char *rule, const char *hint)
+const struct sc_denial *sc_result_deny(struct sc_result *result, const char *layer, const char *action,
+                                       const char *resource, const char *rule, const char *hint)
 {
     for (size_t i = 0; i < result->n_denials; i++) {
         struct sc_denial *d = &result->denials[i];
@@ -95,7 +95,7 @@ void sc_result_deny(struct sc_result *result, const char *layer, const char *act
             !same_text(d->rule, sizeof d->rule, rule))
             continue;
         d->count += d->count < UINT64_MAX;
-        return;
+        return d;
     }
     /* The last place counts all that have none: a program may make up any number of kinds. */
     if (result->n_denials == SC_DENIALS_MAX)
@@ -104,6 +104,7 @@ void sc_result_deny(struct sc_result *result, const char *layer, const char *act
         keep_denial(result, "result", "more", "denials of other kinds", "at most 64 kinds are kept", NULL);
     else
         keep_denial(result, layer, action, resource, rule, hint);
+    return &result->denials[result->n_denials - 1];
 }
 
 int sc_result_add_artifact(struct sc_result *result, const char *path, const char *saved, uint64_t size)

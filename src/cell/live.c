@@ -1,0 +1,357 @@
+/* A living cell: its life from open to close. The states are told in live_parts.h. */
+#include "cell/live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/sys.h"
+#include "cell/live_parts.h"
+#include "cell/run.h"
+
+/* How long the agent may take to seal the cell, and later to take what it is told. */
+#define START_PATIENCE_NS (60 * SC_NS_PER_S)
+#define ORDER_PATIENCE_NS (30 * SC_NS_PER_S)
+/* Between the end of the stream and process 1 being dead; then it is killed. */
+#define LOST_PATIENCE_NS (100 * SC_NS_PER_MS)
+/* One that hangs in the kernel may take long to die, but not for ever. */
+#define DEATH_PATIENCE_NS (30 * SC_NS_PER_S)
+/* Version 1 tells of memory before it has killed and counted. */
+#define LOOK_EVERY_NS (5 * SC_NS_PER_MS)
+#define LOOK_FOR_NS (2 * SC_NS_PER_S)
+/* A kill for memory this short a time before is what process 1 died of. */
+#define MEMORY_DEATH_NS (2 * SC_NS_PER_S)
+/* Of the stream, in one step: others wait, too. */
+#define FILLS_STEP 8
+#define FILLS_LAST 64 /* more than a socket holds */
+
+/* ---- what is waited for ---- */
+
+static void watch(struct sc_live *live, enum sc_live_source source, int fd, uint32_t events)
+{
+    uint32_t *now = &live->watched[source];
+    struct epoll_event event = {.events = events, .data.u32 = source};
+    if (*now == events)
+        return;
+    int what = *now == SC_LIVE_UNWATCHED ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (events == SC_LIVE_UNWATCHED)
+        what = EPOLL_CTL_DEL;
+    if (epoll_ctl(live->epoll, what, fd, &event) == 0)
+        *now = events;
+    else if (events != SC_LIVE_UNWATCHED) /* no memory for it: unseen, the cell must not go on */
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "epoll_ctl: %s", strerror(errno));
+}
+
+static void unwatch(struct sc_live *live, enum sc_live_source source, int fd)
+{
+    if (live->watched[source] != SC_LIVE_UNWATCHED)
+        watch(live, source, fd, SC_LIVE_UNWATCHED);
+}
+
+void sc_live_watch(struct sc_live *live)
+{
+    if (live->phase != SC_LIVE_LIVES)
+        return;
+    watch(live, SC_LIVE_CONTROL, live->cell.control, EPOLLIN | (sc_live_queued(live) ? EPOLLOUT : 0));
+    if (live->notices.listener >= 0)
+        watch(live, SC_LIVE_NOTICE, live->notices.listener,
+              live->notices.next_ns > sc_now_ns() ? 0 : EPOLLIN);
+}
+
+/* Nothing of the stream matters any more. */
+static void hang_up(struct sc_live *live, enum sc_live_phase phase)
+{
+    unwatch(live, SC_LIVE_CONTROL, live->cell.control);
+    sc_close(&live->cell.control);
+    sc_buf_fini(&live->queue);
+    live->queue_done = 0;
+    live->phase = phase;
+    live->over_ns = sc_now_ns();
+}
+
+/* ---- the end ---- */
+
+void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, ...)
+{
+    if (live->phase == SC_LIVE_KILLED || live->phase == SC_LIVE_ENDED)
+        return;
+    va_list ap;
+    va_start(ap, format);
+    live->has_reason = true;
+    live->why = why;
+    vsnprintf(live->message, sizeof live->message, format, ap);
+    va_end(ap);
+    sc_sys_pidfd_kill(live->cell.pidfd, SIGKILL);
+    hang_up(live, SC_LIVE_KILLED);
+}
+
+void sc_live_kill(struct sc_live *live)
+{
+    sc_live_end(live, SC_STATUS_CANCELLED, "the cell was ended");
+}
+
+/* By the kernel, for memory: killed, and that shortly after the count had moved. */
+static bool died_of_memory(const struct sc_live *live)
+{
+    bool by_kill = !live->death.known ||
+                   (WIFSIGNALED(live->death.wait_status) && WTERMSIG(live->death.wait_status) == SIGKILL);
+    return by_kill && live->memory_kills > 0 && live->over_ns < live->memory_ns + MEMORY_DEATH_NS;
+}
+
+static void tell_end(struct sc_live *live)
+{
+    unwatch(live, SC_LIVE_PIDFD, live->cell.pidfd);
+    if (live->cell.space.has_group)
+        unwatch(live, SC_LIVE_MEMORY, live->cell.space.group.oom_event_fd);
+    if (live->notices.listener >= 0)
+        unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
+    live->phase = SC_LIVE_ENDED;
+    sc_live_ops_abandon(live);
+    if (live->events.ended)
+        live->events.ended(live->events.userdata, live->why, live->message);
+}
+
+/* Process 1 is dead, and everybody with it. What it had said before counts. */
+static void bury(struct sc_live *live)
+{
+    if (live->phase == SC_LIVE_LIVES) {
+        sc_live_read(live, FILLS_LAST);
+        if (live->phase == SC_LIVE_LIVES)
+            hang_up(live, SC_LIVE_LOST);
+    }
+    sc_live_look_at_memory(live);
+    sc_cell_reap(&live->cell, &live->death);
+    if (!live->has_reason && died_of_memory(live)) {
+        live->why = SC_STATUS_OUT_OF_MEMORY;
+        snprintf(live->message, sizeof live->message, "the cell ran out of memory");
+    } else if (!live->has_reason) {
+        live->why = SC_STATUS_SANDBOX_ERROR;
+        snprintf(live->message, sizeof live->message, "the cell's process 1 ended without a report");
+    }
+    live->has_reason = true;
+    tell_end(live);
+}
+
+/* ---- events ---- */
+
+void sc_live_look_at_memory(struct sc_live *live)
+{
+    uint64_t kills = live->cell.space.has_group ? sc_group_oom_kills(&live->cell.space.group) : 0;
+    if (kills <= live->memory_kills)
+        return;
+    live->memory_kills = kills;
+    live->memory_ns = sc_now_ns();
+    live->look_ns = live->look_until_ns = 0;
+    live->told.limits_hit |= SC_HIT_MEMORY;
+    if (live->events.out_of_memory)
+        live->events.out_of_memory(live->events.userdata);
+}
+
+/* The group's own count says whether a kill for memory was this cell's; the event only wakes us. */
+static void on_memory_event(struct sc_live *live)
+{
+    uint64_t before = live->memory_kills;
+    bool early = live->cell.space.group.versions[SC_CTL_MEMORY] == SC_CGROUP_V1;
+    sc_live_look_at_memory(live);
+    if (early && live->memory_kills == before) {
+        live->look_ns = sc_now_ns() + LOOK_EVERY_NS;
+        live->look_until_ns = sc_now_ns() + LOOK_FOR_NS;
+    }
+}
+
+static void on_notice(struct sc_live *live, uint32_t events)
+{
+    if (events & EPOLLIN) {
+        sc_notices_take(&live->notices);
+        return;
+    }
+    /* Nobody is left under the filter. */
+    unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
+    live->notices.listener = -1;
+    sc_close(&live->ready[SC_READY_NOTIFY]);
+}
+
+static void on_control(struct sc_live *live, uint32_t events)
+{
+    if (events & EPOLLOUT) {
+        sc_live_flush(live);
+        sc_live_ops_room(live);
+    }
+    if (live->phase != SC_LIVE_LIVES || !(events & ~(uint32_t)EPOLLOUT))
+        return;
+    if (!sc_live_read(live, FILLS_STEP) && live->phase == SC_LIVE_LIVES)
+        hang_up(live, SC_LIVE_LOST);
+}
+
+/* A call was refused. */
+static void note_denial(void *userdata, const struct sc_filter_notice *rule, const char *resource)
+{
+    struct sc_live *live = userdata;
+    const struct sc_denial *denial =
+        sc_result_deny(&live->told, "seccomp", rule->action, resource, rule->rule, rule->hint);
+    if (live->events.denial)
+        live->events.denial(live->events.userdata, denial);
+}
+
+/* ---- clocks ---- */
+
+uint64_t sc_live_next_ns(const struct sc_live *live)
+{
+    uint64_t next = UINT64_MAX;
+    if (live->phase == SC_LIVE_ENDED)
+        return next;
+    if (live->phase != SC_LIVE_LIVES)
+        return live->over_ns + (live->phase == SC_LIVE_LOST ? LOST_PATIENCE_NS : DEATH_PATIENCE_NS);
+    if (!live->has_ready)
+        next = live->begun_ns + START_PATIENCE_NS;
+    else if (sc_live_queued(live))
+        next = sc_max_u64(live->queue_ns, live->ready_ns) + ORDER_PATIENCE_NS;
+    if (live->look_ns)
+        next = sc_min_u64(next, live->look_ns);
+    if (live->watched[SC_LIVE_NOTICE] == 0)
+        next = sc_min_u64(next, live->notices.next_ns);
+    return next;
+}
+
+static void check_clocks(struct sc_live *live)
+{
+    uint64_t now = sc_now_ns();
+    if (live->look_ns && now >= live->look_ns) {
+        live->look_ns = now < live->look_until_ns ? now + LOOK_EVERY_NS : 0;
+        sc_live_look_at_memory(live);
+    }
+    if (live->phase == SC_LIVE_LIVES && !live->has_ready && now >= live->begun_ns + START_PATIENCE_NS)
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "the cell was not sealed in time");
+    if (live->phase == SC_LIVE_LIVES && live->has_ready && sc_live_queued(live) &&
+        now >= sc_max_u64(live->queue_ns, live->ready_ns) + ORDER_PATIENCE_NS)
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "the cell's agent does not take what it is told");
+    if (live->phase == SC_LIVE_LOST && now >= live->over_ns + LOST_PATIENCE_NS) {
+        sc_sys_pidfd_kill(live->cell.pidfd, SIGKILL); /* why it is lost shows when it is dead */
+        live->phase = SC_LIVE_KILLED;
+    }
+    if (live->phase == SC_LIVE_KILLED && now >= live->over_ns + DEATH_PATIENCE_NS) {
+        live->why = SC_STATUS_SANDBOX_ERROR;
+        snprintf(live->message, sizeof live->message, "the cell's processes do not die");
+        tell_end(live);
+    }
+}
+
+/* The stream is read before anything else is looked at: what the agent said in time counts. */
+int sc_live_step(struct sc_live *live, struct sc_err *err)
+{
+    struct epoll_event events[SC_LIVE_SOURCES];
+    uint32_t seen[SC_LIVE_SOURCES] = {0};
+    if (live->phase == SC_LIVE_ENDED)
+        return 0;
+    int n = epoll_wait(live->epoll, events, SC_LIVE_SOURCES, 0);
+    if (n < 0 && errno != EINTR)
+        return sc_err_sys(err, -errno, "epoll_wait");
+    for (int i = 0; i < n; i++)
+        seen[events[i].data.u32] = events[i].events;
+    if (seen[SC_LIVE_CONTROL] && live->phase == SC_LIVE_LIVES)
+        on_control(live, seen[SC_LIVE_CONTROL]);
+    if (seen[SC_LIVE_NOTICE] && live->notices.listener >= 0)
+        on_notice(live, seen[SC_LIVE_NOTICE]);
+    if (seen[SC_LIVE_MEMORY])
+        on_memory_event(live);
+    if (seen[SC_LIVE_PIDFD])
+        bury(live);
+    if (live->phase != SC_LIVE_ENDED)
+        check_clocks(live);
+    sc_live_watch(live);
+    return 0;
+}
+
+int sc_live_fd(const struct sc_live *live)
+{
+    return live->epoll;
+}
+
+bool sc_live_is_alive(const struct sc_live *live)
+{
+    return live->phase == SC_LIVE_LIVES;
+}
+
+/* ---- open and close ---- */
+
+static struct sc_live *make(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events)
+{
+    struct sc_live *live = calloc(1, sizeof *live);
+    if (!live)
+        return NULL;
+    live->works = works;
+    live->plan = works->plan;
+    live->events = *events;
+    live->cell = *cell;
+    live->begun_ns = sc_now_ns();
+    for (int i = 0; i < SC_READY_COUNT; i++)
+        live->ready[i] = -1;
+    for (int i = 0; i < SC_LIVE_SOURCES; i++)
+        live->watched[i] = SC_LIVE_UNWATCHED;
+    live->notices = (struct sc_notices){.plan = works->plan,
+                                        .space = &live->cell.space,
+                                        .listener = -1,
+                                        .refused = note_denial,
+                                        .userdata = live};
+    sc_result_init(&live->told, 0, 0);
+    live->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return live;
+}
+
+int sc_live_adopt(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
+                  struct sc_live **ret_live, struct sc_err *err)
+{
+    struct sc_live *live = make(works, cell, events);
+    if (!live)
+        sc_works_release(works, cell);
+    if (!live)
+        return sc_err_sys(err, -ENOMEM, "living cell");
+    int r = live->epoll < 0 ? -errno : sc_set_nonblocking(live->cell.control);
+    if (r == 0) {
+        int memory = live->cell.space.has_group ? live->cell.space.group.oom_event_fd : -1;
+        watch(live, SC_LIVE_PIDFD, live->cell.pidfd, EPOLLIN);
+        if (memory >= 0)
+            watch(live, SC_LIVE_MEMORY, memory, EPOLLIN);
+        sc_live_watch(live);
+        r = live->phase == SC_LIVE_LIVES ? 0 : -ENOMEM;
+    }
+    if (r < 0) {
+        sc_live_close(live);
+        return sc_err_sys(err, r, "watching the cell");
+    }
+    *ret_live = live;
+    return 0;
+}
+
+int sc_live_open(struct sc_works *works, const struct sc_live_events *events, struct sc_live **ret_live,
+                 struct sc_err *err)
+{
+    struct sc_cell cell = SC_CELL_NONE;
+    int r = sc_works_take(works, &cell, err);
+    return r < 0 ? r : sc_live_adopt(works, &cell, events, ret_live, err);
+}
+
+void sc_live_close(struct sc_live *live)
+{
+    static const struct sc_mourner nobody = {NULL, NULL}; /* such a cell has no streams of its own */
+    if (!live)
+        return;
+    if (live->phase != SC_LIVE_ENDED)
+        sc_cell_bury(&live->cell, &nobody, &live->death, NULL);
+    sc_works_release(live->works, &live->cell);
+    for (int i = 0; i < SC_READY_COUNT; i++)
+        sc_close(&live->ready[i]);
+    sc_close(&live->epoll);
+    sc_buf_fini(&live->queue);
+    sc_result_fini(&live->told);
+    free(live);
+}

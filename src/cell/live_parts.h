@@ -1,0 +1,126 @@
+/* A living cell, from the supervisor's side: what the files of src/cell/live*.c share.
+ *
+ *   LIVES ──the stream or process 1 ended──▶ LOST ──▶ ENDED
+ *     └──sc_live_kill, or the agent broke a rule──▶ KILLED ──▶ ENDED
+ *
+ * In LIVES everything is served, also before READY: what is said then waits in the stream. LOST gives process
+ * 1 a moment to be dead, so that wait can tell why, and is killed after it. KILLED has no stream any more.
+ * Both become ENDED when process 1 is dead, which it is only after every other process of the cell.
+ *
+ * An operation is known by its channel. A slot's channels come in turn, so that one is used again only after
+ * 63 others: a message that is late meets nobody, and breaks the protocol.
+ */
+#ifndef SC_CELL_LIVE_PARTS_H
+#define SC_CELL_LIVE_PARTS_H
+
+#include "base/buf.h"
+#include "base/frame.h"
+#include "cell/live.h"
+#include "cell/make.h"
+#include "cell/notices.h"
+
+enum sc_live_phase { SC_LIVE_LIVES, SC_LIVE_LOST, SC_LIVE_KILLED, SC_LIVE_ENDED };
+
+enum sc_live_source { SC_LIVE_CONTROL, SC_LIVE_PIDFD, SC_LIVE_MEMORY, SC_LIVE_NOTICE, SC_LIVE_SOURCES };
+
+enum sc_live_op_state {
+    SC_OP_FREE = 0,
+    SC_OP_ASKED,      /* a command of which nothing was heard yet */
+    SC_OP_STARTED,    /* its main process runs */
+    SC_OP_EXITED,     /* others of its tree may run */
+    SC_OP_FILE_ASKED, /* a file operation */
+    SC_OP_FILE_STARTED,
+};
+
+/* Into the cell. */
+struct sc_live_input {
+    bool is_open;
+    bool wants_room; /* a write took less than was there */
+    uint32_t credit; /* of the agent's, at most SC_INPUT_CREDIT */
+};
+
+/* Out of it: credit + untaken + taken is the window, always. */
+struct sc_live_output {
+    uint64_t window;  /* 0: the operation has no such stream */
+    uint64_t credit;  /* so much more may come */
+    uint64_t untaken; /* came, and the consumer is not done with it */
+    uint64_t taken;   /* is done with, and not yet given back to the agent */
+};
+
+struct sc_live_op {
+    enum sc_live_op_state state;
+    uint16_t id; /* channel */
+    uint32_t flags;
+    const struct sc_live_op_events *events;
+    void *userdata;
+    struct sc_live_input in[SC_STREAM_RUNNER + 1]; /* by stream number: IN, RUNNER */
+    struct sc_live_output out[SC_STREAM_RUNNER + 1];
+};
+
+struct sc_live {
+    struct sc_works *works;
+    const struct sc_plan *plan;
+    struct sc_live_events events;
+    struct sc_cell cell;
+    int ready[SC_READY_COUNT]; /* descriptors from the agent, by enum sc_ready_fd */
+    bool has_ready;
+
+    enum sc_live_phase phase;
+    bool has_reason; /* the first one stays */
+    enum sc_status why;
+    char message[256];
+    uint64_t begun_ns, ready_ns;
+    uint64_t over_ns; /* when it became LOST or KILLED */
+
+    int epoll;
+    uint32_t watched[SC_LIVE_SOURCES]; /* events asked for; SC_LIVE_UNWATCHED */
+    struct sc_frame_reader reader;
+    struct sc_buf queue; /* what the stream had no room for */
+    size_t queue_done;   /* of it, sent */
+    uint64_t queue_ns;   /* when it last got shorter, or began */
+
+    struct sc_live_op ops[SC_COMMANDS_MAX];
+    uint8_t turns[SC_COMMANDS_MAX]; /* of the slot's channels */
+
+    struct sc_notices notices;
+    struct sc_result told;                       /* its denials, and limits that were hit */
+    uint64_t memory_kills, memory_ns;            /* as counted so far, and when that was last more */
+    uint64_t look_ns, look_until_ns;             /* at the count again; 0: not */
+    uint64_t user_ns, system_ns, rss_peak_bytes; /* of the commands that ended */
+    struct sc_cell_death death;
+};
+
+#define SC_LIVE_UNWATCHED UINT32_MAX
+
+/* Takes `cell`, which is being sealed: sc_live_open does this with one of `works`. */
+int sc_live_adopt(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
+                  struct sc_live **ret_live, struct sc_err *err);
+/* Waits for what matters in the state of now. */
+void sc_live_watch(struct sc_live *live);
+/* Kills the cell for this reason, if it has none yet. */
+void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Asks whether the kernel has killed for memory, and tells of it. */
+void sc_live_look_at_memory(struct sc_live *live);
+
+/* live_read.c: what the agent says, as much as one step may take. False: the stream is at its end. */
+bool sc_live_read(struct sc_live *live, unsigned fills);
+
+/* live_send.c: a frame of up to two pieces, now or when the stream has room. */
+void sc_live_say(struct sc_live *live, uint16_t type, uint16_t channel, const void *head, size_t head_len,
+                 const void *body, size_t body_len);
+void sc_live_flush(struct sc_live *live);
+size_t sc_live_queued(const struct sc_live *live);
+/* Whether so many bytes that can wait may be queued now. */
+bool sc_live_has_room(const struct sc_live *live, size_t len);
+
+/* live_ops.c: NULL when there is no such operation. */
+struct sc_live_op *sc_live_find(struct sc_live *live, uint16_t id);
+/* Frees the slot and returns what its last callback needs. */
+struct sc_live_op sc_live_op_over(struct sc_live_op *op);
+/* Tells every operation that is open that it is over. */
+void sc_live_ops_abandon(struct sc_live *live);
+/* Those whose writes had to wait for the queue. */
+void sc_live_ops_room(struct sc_live *live);
+
+#endif
