@@ -1,0 +1,128 @@
+"""The stream to the supervisor: reads runs, writes lines. Owned by one process: a forked child has lost it."""
+import fcntl
+import json
+import os
+import threading
+
+CODE_MAX = 16 << 20
+STDIN_MAX = 64 << 20
+HEAD_MAX = 200
+HIGH_FD = 1000
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_read, _write, _get_ident = os.read, os.write, threading.get_ident
+
+
+class ProtocolError(Exception):
+    """The other side does not speak this protocol: nothing sensible can follow."""
+
+
+class Request:
+    """One run that is asked for. `stdin` is None when none was given."""
+
+    __slots__ = ("id", "code", "stdin", "mode")
+
+    def __init__(self, run_id, code, stdin, mode):
+        self.id, self.code, self.stdin, self.mode = run_id, code, stdin, mode
+
+
+def encoded(message):
+    """The line for `message`. Lone surrogates, which UTF-8 cannot say, become question marks."""
+    text = _encode(message)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def high_copy(fd):
+    """A copy of `fd` out of the way of programs that close what they do not know, and closed in what they start."""
+    for lowest in (HIGH_FD, 200, 50, 10):
+        try:
+            return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
+        except OSError:
+            continue
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+class Channel:
+    def __init__(self, fd):
+        self._fd = fd
+        self._held = bytearray()
+        self._lock = threading.Lock()
+        self._sender = None
+
+    @classmethod
+    def take(cls, fd):
+        """Takes descriptor `fd`, which is free afterwards."""
+        channel = cls(high_copy(fd))
+        os.close(fd)
+        os.register_at_fork(after_in_child=channel._lose)
+        return channel
+
+    def _lose(self):
+        os.close(self._fd)
+        self._fd = -1
+        self._lock = threading.Lock()
+
+    @property
+    def lost(self):
+        """Whether this process is a child of the one that speaks."""
+        return self._fd < 0
+
+    def _more(self, wanted):
+        piece = _read(self._fd, max(wanted, 1 << 16))
+        self._held += piece
+        return bool(piece)
+
+    def _exactly(self, count):
+        while len(self._held) < count:
+            if not self._more(count - len(self._held)):
+                raise ProtocolError("the stream ended inside a run")
+        taken = bytes(memoryview(self._held)[:count])
+        del self._held[:count]
+        return taken
+
+    def next_request(self):
+        """The next run, or None at the end of the stream."""
+        while True:
+            end = self._held.find(b"\n", 0, HEAD_MAX)
+            if end >= 0:
+                break
+            if len(self._held) >= HEAD_MAX:
+                raise ProtocolError("a line of more than %d bytes" % HEAD_MAX)
+            if not self._more(0):
+                return None
+        run_id, code_bytes, stdin_bytes, mode = _parse_head(self._exactly(end + 1)[:-1])
+        code = self._exactly(code_bytes)
+        return Request(run_id, code, None if stdin_bytes is None else self._exactly(stdin_bytes), mode)
+
+    def send(self, message):
+        self.send_line(encoded(message))
+
+    def send_line(self, line):
+        """Whole lines only: displays may come from several threads. One that is asked for by a signal's handler in the
+        middle of another, which could only wait for itself, is dropped."""
+        me = _get_ident()
+        if self._fd < 0 or self._sender == me:
+            return
+        with self._lock:
+            self._sender = me
+            try:
+                left = memoryview(line + b"\n")
+                while left:
+                    left = left[_write(self._fd, left):]
+            finally:
+                self._sender = None
+
+
+def _parse_head(line):
+    words = line.decode("ascii", "replace").split(" ")
+    if len(words) != 5 or words[0] != "run" or words[4] not in ("rich", "restricted"):
+        raise ProtocolError("not a run: %r" % line)
+    return (words[1], _count(words[2], CODE_MAX), None if words[3] == "-" else _count(words[3], STDIN_MAX), words[4])
+
+
+def _count(word, most):
+    if not word.isdecimal() or int(word) > most:
+        raise ProtocolError("%r is no number of bytes up to %d" % (word, most))
+    return int(word)

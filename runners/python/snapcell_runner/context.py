@@ -1,0 +1,138 @@
+"""One context: the namespace, and what happens from a request to its result."""
+import builtins
+import signal
+import sys
+
+from .channel import ProtocolError, encoded
+from .figures import Figures, is_figure
+from .forms import Displays, forms_of
+from .locals import texts_of
+from .loop import Loop
+from .main_module import MainModule, remember_run
+from .program import Compiler, remember_lines, source_text
+from .streams import Streams
+from .tracebacks import describe
+
+INTERRUPTED = 130
+EXIT_MASK = 0xFF
+
+
+class Context:
+    MODE = "rich"
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._streams = Streams()
+        self._displays = Displays(channel)
+        self._figures = Figures(self._displays)
+        self._compiler = Compiler()
+        self._loop = Loop()
+        self._runs = 0
+        self._interrupted = False
+        # A module in its own right, where pickle, dataclasses and multiprocessing look for what the program defines.
+        self.main = MainModule()
+        self.main.__builtins__ = builtins
+        sys.modules["__main__"] = self.main
+        builtins.display = self._displays.display
+
+    def serve(self):
+        """Runs what is asked for until the stream ends."""
+        while True:
+            request = self._channel.next_request()
+            if request is None:
+                return
+            if request.mode != self.MODE:
+                raise ProtocolError("this context is %s, not %s" % (self.MODE, request.mode))
+            self._channel.send_line(encoded(self._run(request)))
+
+    # ---- interrupts ----
+
+    def _interrupt(self, _number, frame):
+        """SIGINT counts where the program runs, and nowhere else: a note of being in it would come a moment late."""
+        while frame is not None:
+            if frame.f_code is _PROGRAM_RUNS:
+                self._interrupted = True
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
+    # ---- one run ----
+
+    def _run(self, request):
+        self._runs += 1
+        name = "<run %d>" % self._runs
+        try:
+            text = source_text(request.code)
+            program = self._compiler.compile(text, name)
+        except Exception as error:
+            return _result(request, "syntax_error", 1, error=describe(error.with_traceback(None), name))
+        remember_lines(text, name)
+        remember_run(self.main, name, text)
+        self._streams.mend()
+        self._streams.give_stdin(request.stdin)
+        # Every time, for the run before may have taken the signal for itself.
+        signal.signal(signal.SIGINT, self._interrupt)
+        self._interrupted = False
+        self._displays.begin(request.id)
+        status, exit_code, value, error = self._outcome(program, name)
+        if self._channel.lost:
+            self._end_child(exit_code, error)
+        self._streams.flush()
+        forms = None if value is None else forms_of(value, self._displays.room())
+        self._displays.end()
+        known = texts_of(self.main.__dict__)
+        self._streams.flush()  # Texts of values may print.
+        return _result(request, status, exit_code, forms, known, error)
+
+    def _outcome(self, program, name):
+        """Status, exit code, value and error."""
+        try:
+            return "ok", 0, self._program_runs(program), None
+        except SystemExit as asked:
+            return "exit", self._exit_code(asked), None, None
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and self._interrupted:
+                return "interrupted", INTERRUPTED, None, describe(error, name)
+            return "error", 1, None, describe(error, name)
+
+    def _program_runs(self, program):
+        namespace = self.main.__dict__
+        try:
+            if program.waits:
+                value = self._loop.run(program, namespace)
+            else:
+                if program.body is not None:
+                    exec(program.body, namespace)
+                value = None if program.last is None else eval(program.last, namespace)
+        except (Exception, SystemExit):
+            self._figures.flush()
+            raise
+        self._figures.flush(value if is_figure(value) else None)
+        return value
+
+    def _exit_code(self, asked):
+        """As the interpreter does it: a number is the code, nothing is 0, anything else is said and is 1."""
+        code = asked.code
+        if code is None:
+            return 0
+        if isinstance(code, int):
+            return int(code) & EXIT_MASK
+        try:
+            print(code, file=sys.stderr)
+        except BaseException:  # Its own words; and there is no more program to hear of it.
+            pass
+        return 1
+
+    def _end_child(self, exit_code, error):
+        """A forked child of the program came out at its end: it ends as a child of a script would."""
+        if error is not None:
+            sys.stderr.write(error["traceback"])
+        self._streams.flush()
+        sys.exit(exit_code)
+
+
+_PROGRAM_RUNS = Context._program_runs.__code__
+
+
+def _result(request, status, exit_code, value=None, known=None, error=None):
+    return {"op": "result", "id": request.id, "status": status, "exit_code": exit_code, "value": value,
+            "locals": known or {}, "error": error}
