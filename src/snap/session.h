@@ -15,11 +15,13 @@
 struct sc_session;
 
 #define SC_SESSION_CONTEXTS_MAX 16
-#define SC_SESSION_NAME_MAX 64 /* of a context: letters, digits, "-", "_", "." */
+#define SC_SESSION_TASKS_MAX 256 /* runs and commands, waiting or under way */
+#define SC_SESSION_NAME_MAX 64   /* of a context: letters, digits, "-", "_", "." */
 
 struct sc_session_options {
-    uint64_t idle_ns;  /* without a request; 0: SC_SESSION_IDLE_NS. From 1 s to 24 h */
-    uint64_t total_ns; /* 0: SC_SESSION_TOTAL_NS. From 1 s to 7 d */
+    uint64_t idle_ns;   /* without a request; 0: SC_SESSION_IDLE_NS. From 1 s to 24 h */
+    uint64_t total_ns;  /* 0: SC_SESSION_TOTAL_NS. From 1 s to 7 d */
+    bool end_on_memory; /* the kernel's first kill for memory ends the session, as it ends a single run */
 };
 #define SC_SESSION_IDLE_NS (300 * SC_NS_PER_S)
 #define SC_SESSION_TOTAL_NS (3600 * SC_NS_PER_S)

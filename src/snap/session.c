@@ -1,0 +1,244 @@
+/* A session's life: its cell, its clocks, its end. */
+#include "snap/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "snap/session_parts.h"
+
+#define OPTION_MIN_NS (1 * SC_NS_PER_S)
+#define IDLE_MAX_NS (24 * 3600 * SC_NS_PER_S)
+#define TOTAL_MAX_NS (7 * 24 * 3600 * SC_NS_PER_S)
+
+static int check_option(const char *name, uint64_t ns, uint64_t max_ns, struct sc_err *err)
+{
+    char given[32], max[32];
+    if (ns >= OPTION_MIN_NS && ns <= max_ns)
+        return 0;
+    sc_format_duration(ns, given, sizeof given);
+    sc_format_duration(max_ns, max, sizeof max);
+    return sc_err_usage(err, name, "%s: %s: allowed 1s to %s", name, given, max);
+}
+
+static int resolve_options(const struct sc_session_options *given, struct sc_session_options *ret_options,
+                           struct sc_err *err)
+{
+    struct sc_session_options options = given ? *given : (struct sc_session_options){0};
+    if (!options.idle_ns)
+        options.idle_ns = SC_SESSION_IDLE_NS;
+    if (!options.total_ns)
+        options.total_ns = SC_SESSION_TOTAL_NS;
+    int r = check_option("idle", options.idle_ns, IDLE_MAX_NS, err);
+    if (r == 0)
+        r = check_option("total", options.total_ns, TOTAL_MAX_NS, err);
+    if (r == 0)
+        *ret_options = options;
+    return r;
+}
+
+/* ---- what the cell tells ---- */
+
+static void on_denial(void *userdata, const struct sc_denial *denial)
+{
+    struct sc_session *session = userdata;
+    for (struct sc_task *task = session->tasks; task; task = task->next)
+        if (task->state == SC_TASK_RUNNING)
+            sc_result_deny(&task->result, denial->layer, denial->action, denial->resource, denial->rule,
+                           denial->hint);
+}
+
+static void on_out_of_memory(void *userdata)
+{
+    struct sc_session *session = userdata;
+    session->ooms++;
+    if (session->options.end_on_memory)
+        sc_session_fail(session, "out_of_memory", SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+}
+
+static void on_ended(void *userdata, enum sc_status why, const char *message)
+{
+    struct sc_session *session = userdata;
+    if (!session->ending) {
+        session->ending = why == SC_STATUS_OUT_OF_MEMORY ? "out_of_memory" : "failed";
+        session->end_status = why;
+        snprintf(session->end_message, sizeof session->end_message, "%s", message);
+    }
+    for (struct sc_task *task; (task = session->tasks);) {
+        sc_judge_count(task);
+        if (session->end_status == SC_STATUS_OUT_OF_MEMORY)
+            task->result.limits_hit |= SC_HIT_MEMORY;
+        task->result.context_lost = task->context && task->started_ns;
+        sc_judge_say(task, session->end_status, "%s", session->end_message);
+        sc_task_finish(task);
+    }
+    session->is_over = true;
+}
+
+/* ---- life ---- */
+
+int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
+                    const struct sc_session_events *events, struct sc_session **ret_session,
+                    struct sc_err *err)
+{
+    struct sc_session_options resolved;
+    int r = resolve_options(options, &resolved, err);
+    if (r < 0)
+        return r;
+    if (!works->plan->stay)
+        return sc_err_usage(err, "session",
+                            "session: the plan is of a single program: allowed is one made "
+                            "for a session");
+    struct sc_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return sc_err_sys(err, -ENOMEM, "session");
+    uint64_t now = sc_now_ns();
+    *session = (struct sc_session){
+        .works = works,
+        .plan = works->plan,
+        .options = resolved,
+        .events = events ? *events : (struct sc_session_events){0},
+        .opened_ns = now,
+        .touched_ns = now,
+    };
+    const struct sc_live_events cell = {
+        .userdata = session,
+        .denial = on_denial,
+        .out_of_memory = on_out_of_memory,
+        .ended = on_ended,
+    };
+    r = sc_live_open(works, &cell, &session->live, err);
+    if (r < 0) {
+        free(session);
+        return r;
+    }
+    *ret_session = session;
+    return 0;
+}
+
+static void free_tasks(struct sc_task *task)
+{
+    for (struct sc_task *next; task; task = next) {
+        next = task->next;
+        sc_task_free(task);
+    }
+}
+
+void sc_session_close(struct sc_session *session)
+{
+    if (!session)
+        return;
+    sc_live_close(session->live);
+    while (session->processes)
+        sc_process_free(session->processes);
+    free_tasks(session->tasks);
+    free_tasks(session->finished);
+    for (struct sc_context *context = session->contexts, *next; context; context = next) {
+        next = context->next;
+        free(context);
+    }
+    free(session);
+}
+
+int sc_session_fd(const struct sc_session *session)
+{
+    return sc_live_fd(session->live);
+}
+
+struct sc_live *sc_session_live(struct sc_session *session)
+{
+    return session->live;
+}
+
+void sc_session_touch(struct sc_session *session)
+{
+    session->touched_ns = sc_now_ns();
+}
+
+void sc_session_default_limits(const struct sc_session *session, struct sc_run_limits *ret_limits)
+{
+    const struct sc_limits *limits = &session->plan->limits;
+    *ret_limits = (struct sc_run_limits){
+        .wall = limits->wall, .cpu = limits->cpu, .stdout = limits->stdout, .stderr = limits->stderr};
+}
+
+void sc_session_fail(struct sc_session *session, const char *why, enum sc_status status, const char *message)
+{
+    if (session->ending)
+        return;
+    session->ending = why;
+    session->end_status = status;
+    snprintf(session->end_message, sizeof session->end_message, "%s", message);
+    sc_live_kill(session->live);
+}
+
+void sc_session_end(struct sc_session *session)
+{
+    sc_session_fail(session, "ended", SC_STATUS_CANCELLED, "the session was ended");
+}
+
+/* ---- clocks ---- */
+
+static uint64_t idle_end_ns(const struct sc_session *session)
+{
+    return session->n_tasks > 0 ? UINT64_MAX : session->touched_ns + session->options.idle_ns;
+}
+
+uint64_t sc_session_next_ns(const struct sc_session *session)
+{
+    if (session->is_over)
+        return session->is_told && !session->finished ? UINT64_MAX : 0;
+    uint64_t next = sc_min_u64(sc_live_next_ns(session->live), sc_tasks_next_ns(session));
+    if (session->ending)
+        return next;
+    next = sc_min_u64(next, sc_processes_next_ns(session));
+    next = sc_min_u64(next, idle_end_ns(session));
+    return sc_min_u64(next, session->opened_ns + session->options.total_ns);
+}
+
+static void check_clocks(struct sc_session *session)
+{
+    uint64_t now = sc_now_ns();
+    sc_tasks_check(session, now);
+    sc_processes_check(session, now);
+    if (now >= session->opened_ns + session->options.total_ns)
+        sc_session_fail(session, "total", SC_STATUS_CANCELLED, "the session reached the end of its time");
+    else if (now >= idle_end_ns(session))
+        sc_session_fail(session, "idle", SC_STATUS_CANCELLED, "the session was idle for too long");
+}
+
+static void tell_end(struct sc_session *session)
+{
+    if (session->is_told)
+        return;
+    session->is_told = true;
+    if (session->events.ended)
+        session->events.ended(session->events.userdata, session->ending, session->end_message);
+}
+
+int sc_session_step(struct sc_session *session, struct sc_err *err)
+{
+    int r = session->is_over ? 0 : sc_live_step(session->live, err);
+    if (r < 0)
+        return r;
+    /* What the cell has told is taken before any clock is looked at: who ended in time is never late. */
+    if (!session->ending)
+        check_clocks(session);
+    sc_tasks_deliver(session);
+    if (session->is_over)
+        tell_end(session);
+    return 0;
+}
+
+int sc_session_cancel(struct sc_session *session, uint32_t id)
+{
+    for (struct sc_task *task = session->tasks; task; task = task->next) {
+        if (task->id != id)
+            continue;
+        session->touched_ns = sc_now_ns();
+        sc_task_stop(task, SC_STOP_CANCEL);
+        return 0;
+    }
+    return -ESRCH;
+}

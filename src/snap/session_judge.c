@@ -1,0 +1,231 @@
+/* The verdict on a request, from evidence: what we did ourselves, what the kernel counted, what wait said.
+ * Only where all of that is silent does the word of the runner decide between ok and error, which is the
+ * program's own to say. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/num.h"
+#include "base/text.h"
+#include "snap/session_parts.h"
+
+#define DISK_HITS (SC_HIT_DISK | SC_HIT_DISK_INODES | SC_HIT_TMP | SC_HIT_TMP_INODES | SC_HIT_SHM)
+
+void sc_judge_say(struct sc_task *task, enum sc_status status, const char *format, ...)
+{
+    va_list ap;
+    task->result.status = status;
+    va_start(ap, format);
+    vsnprintf(task->result.message, sizeof task->result.message, format, ap);
+    va_end(ap);
+}
+
+/* The limits that were touched since the runs before; a full disk is told as long as it is full. */
+static void count_hits(struct sc_task *task)
+{
+    struct sc_session *session = task->session;
+    uint32_t now = sc_live_limits_hit(session->live);
+    task->result.limits_hit |= (now & DISK_HITS) | (now & ~session->hits_seen);
+    if (session->ooms != task->oom_base)
+        task->result.limits_hit |= SC_HIT_MEMORY;
+    bool others = false;
+    for (const struct sc_task *one = session->tasks; one; one = one->next)
+        others |= one != task && one->state == SC_TASK_RUNNING;
+    if (!others) /* else it is theirs, too */
+        session->hits_seen = now;
+}
+
+/* The kernel counts user and system time of the whole cell; a run's share is split as the cell's was. */
+static void count_cpu(struct sc_task *task, const struct sc_usage *cell)
+{
+    struct sc_usage *usage = &task->result.usage;
+    sc_tasks_share_cpu(task->session);
+    uint64_t user = cell->cpu_user_ns - sc_min_u64(cell->cpu_user_ns, task->cpu_user_base_ns);
+    uint64_t system = cell->cpu_system_ns - sc_min_u64(cell->cpu_system_ns, task->cpu_system_base_ns);
+    double part = user + system > 0 ? (double)system / (double)(user + system) : 0;
+    usage->cpu_system_ns = sc_min_u64(task->cpu_ns, (uint64_t)((double)task->cpu_ns * part));
+    usage->cpu_user_ns = task->cpu_ns - usage->cpu_system_ns;
+}
+
+void sc_judge_count(struct sc_task *task)
+{
+    struct sc_result *result = &task->result;
+    struct sc_usage cell = {0};
+    result->degraded = task->session->plan->degraded;
+    result->agent_shares_uid = task->session->plan->agent_shares_uid;
+    result->usage.stdout_bytes = result->out.total;
+    result->usage.stderr_bytes = result->err.total;
+    if (!task->started_ns)
+        return;
+    result->usage.wall_ns = sc_now_ns() - task->started_ns;
+    sc_live_usage(task->session->live, &cell);
+    result->usage.memory_peak_bytes = cell.memory_peak_bytes;
+    result->usage.rss_peak_bytes = cell.rss_peak_bytes;
+    result->usage.tasks_peak = cell.tasks_peak;
+    result->usage.disk_bytes = cell.disk_bytes;
+    result->usage.disk_inodes = cell.disk_inodes;
+    count_cpu(task, &cell);
+    count_hits(task);
+}
+
+/* True when we ended it ourselves: then that is the verdict, whatever else happened. */
+static bool judge_stop(struct sc_task *task)
+{
+    char wall[32];
+    switch (task->stop) {
+    case SC_STOP_WALL:
+        if (task->context && task->context->mode == SC_MODE_RESTRICTED) {
+            uint64_t tenths = task->limits.wall / (SC_NS_PER_S / 10);
+            if (task->limits.wall % (SC_NS_PER_S / 10) == 0)
+                snprintf(wall, sizeof wall, "%llu.%llu", (unsigned long long)tenths / 10,
+                         (unsigned long long)tenths % 10);
+            else
+                snprintf(wall, sizeof wall, "%.12g", (double)task->limits.wall / 1e9);
+            sc_judge_say(task, SC_STATUS_TIMEOUT, "Execution timed out after %ss", wall);
+        } else {
+            sc_judge_say(task, SC_STATUS_TIMEOUT, "the run was ended at its wall-clock limit");
+        }
+        return true;
+    case SC_STOP_CPU:
+        sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the run used up its processor time");
+        return true;
+    case SC_STOP_OUTPUT:
+        sc_judge_say(task, SC_STATUS_OUTPUT_LIMIT, "the run wrote more than its output limit");
+        return true;
+    case SC_STOP_CANCEL:
+        sc_judge_say(task, SC_STATUS_CANCELLED, "the run was cancelled");
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A failure after a limit was touched has that limit's status, as with single runs. */
+static enum sc_status failed_as(const struct sc_task *task)
+{
+    if (task->result.limits_hit & SC_HIT_TASKS)
+        return SC_STATUS_PROCESS_LIMIT;
+    return task->result.limits_hit & DISK_HITS ? SC_STATUS_DISK_LIMIT : SC_STATUS_ERROR;
+}
+
+static void judge_code(struct sc_task *task, int code)
+{
+    task->result.exit_code = code;
+    if (code == 0)
+        sc_judge_say(task, SC_STATUS_OK, "%s", "");
+    else
+        sc_judge_say(task, failed_as(task), "the %s ended with exit code %d",
+                     task->context ? "run" : "command", code);
+}
+
+/* "ZeroDivisionError: division by zero (line 3)": text from inside, made fit for one line. */
+static void tell_error(struct sc_task *task, enum sc_status status, const char *prefix, const json_t *error)
+{
+    char name[64], message[320], line[32] = "";
+    const json_t *text = json_object_get(error, "message"), *number = json_object_get(error, "line");
+    const char *said = json_string_value(json_object_get(error, "name"));
+    sc_text_show(message, sizeof message, json_string_value(text), json_string_length(text));
+    sc_text_show(name, sizeof name, said, strlen(said));
+    if (json_is_integer(number))
+        snprintf(line, sizeof line, " (line %lld)", (long long)json_integer_value(number));
+    sc_judge_say(task, status, "%s%s%s%s", prefix ? prefix : name, *message ? ": " : "", message, line);
+}
+
+void sc_judge_said(struct sc_task *task, const struct sc_runner_result *said)
+{
+    if (judge_stop(task))
+        return;
+    task->result.exit_code = said->exit_code;
+    switch (said->status) {
+    case SC_RUNNER_OK:
+    case SC_RUNNER_EXIT:
+        judge_code(task, said->exit_code);
+        break;
+    case SC_RUNNER_INTERRUPTED:
+        sc_judge_say(task, SC_STATUS_ERROR, "the run was interrupted from inside");
+        break;
+    case SC_RUNNER_SYNTAX_ERROR:
+        sc_judge_say(task, SC_STATUS_SYNTAX_ERROR, "Syntax error");
+        if (said->error)
+            tell_error(task, SC_STATUS_SYNTAX_ERROR, "Syntax error", said->error);
+        break;
+    case SC_RUNNER_ERROR:
+        sc_judge_say(task, failed_as(task), "the run failed");
+        if (said->error)
+            tell_error(task, failed_as(task), NULL, said->error);
+        break;
+    }
+}
+
+/* The end of an interpreter that had not said a word yet. */
+static bool judge_unready(struct sc_task *task, const struct sc_process *process)
+{
+    const char *lang = sc_lang_name(task->context->lang);
+    if (process->reader.is_ready || process->reader.trouble[0])
+        return false;
+    if (process->killed && WIFSIGNALED(process->end.wait_status) && task->stop == SC_STOP_NONE &&
+        sc_now_ns() >= task->begun_ns + SC_READY_PATIENCE_NS)
+        sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "the %s interpreter was not ready after %llu s", lang,
+                     (unsigned long long)(SC_READY_PATIENCE_NS / SC_NS_PER_S));
+    else
+        sc_judge_say(task, SC_STATUS_SANDBOX_ERROR,
+                     "the %s interpreter ended before it was ready (wait status %#x): %.200s", lang,
+                     (unsigned)process->end.wait_status,
+                     task->result.err.kept.len ? "its words are in stderr" : "it said nothing");
+    return true;
+}
+
+/* A kill that was not ours, while the kernel counted one for memory. */
+static bool is_memory(const struct sc_task *task, const struct sc_process *process)
+{
+    int status = process->end.wait_status;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && task->result.limits_hit & SC_HIT_MEMORY &&
+           !process->reader.is_broken;
+}
+
+/* Of a context: its interpreter is dead and no result came. Of a command: the command ended. */
+void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
+{
+    if (judge_stop(task))
+        return;
+    int status = process->end.wait_status;
+    if (is_memory(task, process)) {
+        sc_judge_say(task, SC_STATUS_OUT_OF_MEMORY, "the kernel ended the %s for memory",
+                     task->context ? "interpreter" : "command");
+    } else if (task->context && process->reader.trouble[0]) {
+        sc_judge_say(task, SC_STATUS_ERROR, "the interpreter broke its protocol and was ended: %s",
+                     process->reader.trouble);
+    } else if (task->context && judge_unready(task, process)) {
+        return;
+    } else if (WIFEXITED(status)) {
+        judge_code(task, WEXITSTATUS(status));
+    } else {
+        int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        task->result.signal = number;
+        if (number == SIGXFSZ)
+            task->result.limits_hit |= SC_HIT_FILE_SIZE;
+        sc_judge_say(task, SC_STATUS_SIGNALED, "the %s was ended by signal %d (%s)",
+                     task->context ? "interpreter" : "command", number, strsignal(number));
+    }
+}
+
+/* It could not even be started: as a shell tells it when the program is at fault, else ours. */
+void sc_judge_failed(struct sc_task *task, const struct sc_msg_failed *failed)
+{
+    const char *what = task->context ? sc_lang_name(task->context->lang) : "command";
+    if (judge_stop(task))
+        return;
+    sc_judge_count(task);
+    if (!strcmp(failed->stage, "exec") &&
+        (failed->code == -ENOENT || failed->code == -EACCES || failed->code == -ENOEXEC)) {
+        task->result.exit_code = failed->code == -ENOENT ? 127 : 126;
+        sc_judge_say(task, SC_STATUS_ERROR, "%s: %.90s: cannot be started in the cell: %s", what,
+                     failed->object, strerror(-failed->code));
+        return;
+    }
+    sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s: stage %.28s: %.90s: %s", what, failed->stage,
+                 failed->object, strerror(-failed->code));
+}

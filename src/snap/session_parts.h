@@ -1,0 +1,160 @@
+/* What the files of a session share.
+ *
+ * Theory of operation. A session is a living cell (cell/live.h) and three lists: tasks, what was asked for
+ * and is not answered yet; contexts, the names under which interpreters keep state; processes, the runners
+ * and commands in the cell. A run waits in its context's queue, is handed to the runner that serves the
+ * context, and is finished by the runner's result or by its death. A command is a task with a process of its
+ * own.
+ *
+ * To finish a task is to judge it and move it to the list of finished ones; `done` is called at the end of
+ * the step, when no list is being walked. A process leaves its list when the agent says that nothing of it is
+ * left, which may be long after its task was answered. When the cell itself dies, its processes go without an
+ * end of their own, and their tasks wait for the reason, which comes last.
+ */
+#ifndef SC_SNAP_SESSION_PARTS_H
+#define SC_SNAP_SESSION_PARTS_H
+
+#include "base/buf.h"
+#include "cell/run.h"
+#include "snap/runner.h"
+#include "snap/session.h"
+
+/* From the start of an interpreter to its first word. */
+#define SC_READY_PATIENCE_NS (20 * SC_NS_PER_S)
+/* How long an interrupted run may take to end by itself. */
+#define SC_INTERRUPT_PATIENCE_NS (500 * SC_NS_PER_MS)
+/* From the kill of a process tree to its end; then the cell ends. */
+#define SC_DEATH_PATIENCE_NS (20 * SC_NS_PER_S)
+
+/* Why we are ending a task; the first reason stays. */
+enum sc_stop { SC_STOP_NONE = 0, SC_STOP_WALL, SC_STOP_CPU, SC_STOP_OUTPUT, SC_STOP_CANCEL };
+enum sc_task_state { SC_TASK_WAITING, SC_TASK_RUNNING, SC_TASK_FINISHED };
+
+struct sc_task {
+    struct sc_task *next;
+    struct sc_session *session;
+    uint32_t id;
+    enum sc_task_state state;
+    enum sc_stop stop;
+    bool background;
+    struct sc_task_events events;
+    void *userdata;
+    struct sc_run_limits limits;
+    struct sc_context *context; /* NULL: of a command */
+    struct sc_process *process; /* that serves it, or starts for it */
+    char run_id[SC_RUNNER_ID_LEN + 1];
+    struct sc_buf input; /* what is sent to the process, and how much of it is */
+    size_t input_done;
+    uint64_t asked_ns, begun_ns, started_ns;       /* 0: not yet */
+    uint64_t kill_ns;                              /* the interrupt's patience ends; 0: none was sent */
+    uint64_t cpu_ns;                               /* its share so far */
+    uint64_t cpu_user_base_ns, cpu_system_base_ns; /* the cell's, at the hand-over */
+    unsigned oom_base;
+    struct sc_result result;
+};
+
+struct sc_context {
+    struct sc_context *next;
+    char name[SC_SESSION_NAME_MAX + 1];
+    enum sc_lang lang;
+    enum sc_mode mode;
+    struct sc_process *runner; /* NULL: not started, or gone */
+    bool forget;               /* with its runner, unless runs wait by then */
+    bool lost;                 /* its state went while nothing ran: the next run is told */
+    unsigned runs;
+};
+
+struct sc_process {
+    struct sc_process *next;
+    struct sc_session *session;
+    uint16_t op;
+    struct sc_context *context; /* of a runner */
+    struct sc_task *task;       /* whose output is taken; NULL: nobody's */
+    bool started, exited, killed;
+    uint64_t patience_ns; /* by then it is ready, or dead; 0: no hurry */
+    struct sc_command_end end;
+    struct sc_runner_reader reader;
+};
+
+struct sc_session {
+    struct sc_works *works;
+    const struct sc_plan *plan;
+    struct sc_live *live;
+    struct sc_session_options options; /* resolved */
+    struct sc_session_events events;
+    struct sc_task *tasks, *finished; /* in the order of their coming, of their ending */
+    struct sc_context *contexts;
+    struct sc_process *processes;
+    uint32_t last_id;
+    unsigned n_tasks, n_contexts;
+    uint64_t opened_ns, touched_ns;
+    uint64_t cpu_seen_ns, next_cpu_check_ns;
+    uint32_t hits_seen; /* limits touched before the runs of now */
+    unsigned ooms;
+    const char *ending; /* why it ends, once it is known; NULL: it lives */
+    bool is_over, is_told;
+    enum sc_status end_status; /* of tasks that end with it */
+    char end_message[256];
+};
+
+/* ---- session.c ---- */
+
+/* Kills the cell, for this reason, unless it is ending already. */
+void sc_session_fail(struct sc_session *session, const char *why, enum sc_status status, const char *message);
+
+/* ---- session_task.c ---- */
+
+/* A task that waits; limits that are out of their rows are refused by name. */
+int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
+                const struct sc_task_events *events, void *userdata, struct sc_task **ret_task,
+                struct sc_err *err);
+void sc_task_free(struct sc_task *task); /* one that is in no list */
+void sc_task_add(struct sc_task *task);  /* to the session's list */
+/* The clock starts: it is handed over. */
+void sc_task_start(struct sc_task *task);
+/* Into the session's list of finished ones; its result must tell how it ended. */
+void sc_task_finish(struct sc_task *task);
+void sc_task_take(struct sc_task *task, int stream, const void *data, size_t len);
+/* Interrupts or kills, as its kind asks for. */
+void sc_task_stop(struct sc_task *task, enum sc_stop why);
+/* Writes as much of the input as is taken. */
+void sc_task_push(struct sc_task *task);
+/* Brings every running task's processor time up to date. */
+void sc_tasks_share_cpu(struct sc_session *session);
+/* Calls `done` of the finished ones. */
+void sc_tasks_deliver(struct sc_session *session);
+/* What is due of the running ones, and when something is next. */
+void sc_tasks_check(struct sc_session *session, uint64_t now);
+uint64_t sc_tasks_next_ns(const struct sc_session *session);
+
+/* ---- session_process.c ---- */
+
+int sc_process_start(struct sc_session *session, struct sc_task *task, const struct sc_command *command,
+                     struct sc_err *err);
+void sc_process_kill(struct sc_process *process); /* with all that came from it */
+void sc_process_interrupt(struct sc_process *process);
+void sc_process_free(struct sc_process *process);
+void sc_processes_check(struct sc_session *session, uint64_t now);
+uint64_t sc_processes_next_ns(const struct sc_session *session);
+
+/* ---- session_context.c ---- */
+
+/* Hands over what waits, starts a runner where one is missing. */
+void sc_context_pump(struct sc_session *session, struct sc_context *context);
+/* What its runner said, and how it went. */
+void sc_context_hear(struct sc_process *runner, const void *data, size_t len);
+void sc_context_gone(struct sc_process *runner);
+void sc_context_not_started(struct sc_process *runner, const struct sc_msg_failed *failed);
+
+/* ---- session_judge.c ---- */
+
+/* Each sets status, exit code, signal and message. */
+void sc_judge_said(struct sc_task *task, const struct sc_runner_result *said);
+void sc_judge_dead(struct sc_task *task, const struct sc_process *process);
+void sc_judge_failed(struct sc_task *task, const struct sc_msg_failed *failed);
+void sc_judge_say(struct sc_task *task, enum sc_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Usage and limits, from outside; before the above. */
+void sc_judge_count(struct sc_task *task);
+
+#endif
