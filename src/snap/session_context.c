@@ -343,8 +343,12 @@ int sc_session_restart(struct sc_session *session, const char *name)
         return 0;
     }
     struct sc_task *task = context->runner->task;
-    if (task && task->state == SC_TASK_RUNNING && task->stop == SC_STOP_NONE)
+    if (task && task->state == SC_TASK_WAITING) { /* it waits for the next runner instead */
+        task->process = NULL;
+        context->runner->task = NULL;
+    } else if (task && task->stop == SC_STOP_NONE) {
         task->stop = SC_STOP_CANCEL;
+    }
     sc_process_kill(context->runner);
     return 0;
 }

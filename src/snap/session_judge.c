@@ -164,15 +164,14 @@ void sc_judge_said(struct sc_task *task, const struct sc_runner_result *said)
 static bool judge_unready(struct sc_task *task, const struct sc_process *process)
 {
     const char *lang = sc_lang_name(task->context->lang);
-    if (process->reader.is_ready || process->reader.trouble[0])
+    if (process->reader.is_ready)
         return false;
-    if (process->killed && WIFSIGNALED(process->end.wait_status) && task->stop == SC_STOP_NONE &&
-        sc_now_ns() >= task->begun_ns + SC_READY_PATIENCE_NS)
+    if (process->is_ours)
         sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "the %s interpreter was not ready after %llu s", lang,
                      (unsigned long long)(SC_READY_PATIENCE_NS / SC_NS_PER_S));
     else
         sc_judge_say(task, SC_STATUS_SANDBOX_ERROR,
-                     "the %s interpreter ended before it was ready (wait status %#x): %.200s", lang,
+                     "the %s interpreter ended before it was ready (wait status %#x): %s", lang,
                      (unsigned)process->end.wait_status,
                      task->result.err.kept.len ? "its words are in stderr" : "it said nothing");
     return true;
@@ -183,7 +182,7 @@ static bool is_memory(const struct sc_task *task, const struct sc_process *proce
 {
     int status = process->end.wait_status;
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && task->result.limits_hit & SC_HIT_MEMORY &&
-           !process->reader.is_broken;
+           !process->is_ours;
 }
 
 /* Of a context: its interpreter is dead and no result came. Of a command: the command ended. */

@@ -70,7 +70,9 @@ struct sc_process {
     uint16_t op;
     struct sc_context *context; /* of a runner */
     struct sc_task *task;       /* whose output is taken; NULL: nobody's */
-    bool started, exited, killed;
+    bool started, exited;
+    bool killed;          /* and everything that came from it */
+    bool is_ours;         /* its end: it had not exited by itself when it was killed */
     uint64_t patience_ns; /* by then it is ready, or dead; 0: no hurry */
     struct sc_command_end end;
     struct sc_runner_reader reader;

@@ -115,6 +115,7 @@ void sc_process_kill(struct sc_process *process)
     if (process->killed)
         return;
     process->killed = true;
+    process->is_ours = !process->exited;
     process->patience_ns = sc_now_ns() + SC_DEATH_PATIENCE_NS;
     sc_live_signal(process->session->live, process->op, SIGKILL, SC_SIGNAL_TREE);
 }
