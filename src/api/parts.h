@@ -6,6 +6,7 @@
 #include "host/host.h"
 #include "plan/plan.h"
 #include "result/result.h"
+#include "snap/session.h"
 #include "snapcell.h"
 #include "spec/spec.h"
 

@@ -110,7 +110,7 @@ int snapcell_run(struct snapcell_plan *plan, const struct snapcell_callbacks *ca
     if (!result)
         return sc_api_no_memory(err);
     sc_result_init(&result->result, plan->plan->limits.stdout, plan->plan->limits.stderr);
-    r = sc_cell_run(plan->works, &inner, 0, &result->result, err);
+    r = sc_run_once(plan->works, &inner, 0, &result->result, err);
     if (r < 0) {
         snapcell_result_free(result);
         return r;

@@ -206,3 +206,15 @@ int sc_feed_files(int control, const struct sc_spec_file *files, size_t n_files,
     struct feeder feeder = {control, err, 0};
     return send_files(&feeder, files, n_files);
 }
+
+int sc_feed_refused(const struct sc_msg_failed *failed, struct sc_err *err)
+{
+    if (failed->code == -ENOSPC || failed->code == -EDQUOT)
+        return sc_err_usage(
+            err, "disk",
+            "the files given do not fit into the work folder; --disk or --disk-inodes must be "
+            "larger");
+    if (failed->code == -EEXIST)
+        return sc_err_usage(err, "file", "%s: two files of this name were given", failed->object);
+    return sc_err_sys(err, failed->code, "putting %s into the work folder", failed->object);
+}

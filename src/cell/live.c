@@ -2,6 +2,7 @@
 #include "cell/live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 #include "base/sys.h"
+#include "cell/feed.h"
 #include "cell/live_parts.h"
 #include "cell/run.h"
 
@@ -274,6 +276,30 @@ int sc_live_step(struct sc_live *live, struct sc_err *err)
 int sc_live_fd(const struct sc_live *live)
 {
     return live->epoll;
+}
+
+int sc_live_work(const struct sc_live *live)
+{
+    return live->ready[SC_READY_WORK];
+}
+
+const struct sc_msg_failed *sc_live_failed(const struct sc_live *live)
+{
+    return live->has_failed ? &live->failed : NULL;
+}
+
+/* The stream waits for once: nothing else is said yet, and what is fed may be more than a queue may hold. */
+int sc_live_feed(struct sc_live *live, struct sc_err *err)
+{
+    int flags = fcntl(live->cell.control, F_GETFL);
+    if (live->phase != SC_LIVE_LIVES)
+        return 0;
+    if (flags < 0 || fcntl(live->cell.control, F_SETFL, flags & ~O_NONBLOCK) < 0)
+        return sc_err_sys(err, -errno, "the agent's stream");
+    int r = sc_feed(live->cell.control, live->plan->spec, err);
+    if (fcntl(live->cell.control, F_SETFL, flags) < 0 && r == 0)
+        return sc_err_sys(err, -errno, "the agent's stream");
+    return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }
 
 bool sc_live_is_alive(const struct sc_live *live)

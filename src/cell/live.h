@@ -121,6 +121,15 @@ struct sc_live_counts {
     uint64_t memory_kills;
 };
 void sc_live_counts(const struct sc_live *live, struct sc_live_counts *ret_counts);
+/* All three in one look, for what one of them takes. */
+struct sc_live_view {
+    struct sc_usage usage;
+    uint32_t hits; /* enum sc_limit_hit bits */
+    struct sc_live_counts counts;
+};
+void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view);
+/* What of a stage or of the files fed the agent said had failed; NULL: it did not. */
+const struct sc_msg_failed *sc_live_failed(const struct sc_live *live);
 bool sc_live_is_alive(const struct sc_live *live);
 
 #endif

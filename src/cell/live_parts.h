@@ -66,6 +66,8 @@ struct sc_live {
     bool has_ready;
 
     enum sc_live_phase phase;
+    bool has_failed; /* by the agent's own word */
+    struct sc_msg_failed failed;
     bool has_reason; /* the first one stays */
     enum sc_status why;
     char message[256];

@@ -199,12 +199,14 @@ static int handle_ready(struct sc_live *live, const struct sc_frame *frame, cons
 
 static int handle_failed(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload)
 {
-    struct sc_msg_failed failed;
-    int r = sc_failed_take(frame, payload, &failed);
-    if (r == 0)
-        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "stage %s: %s: %s", failed.stage, failed.object,
-                    strerror(-failed.code));
-    return r;
+    struct sc_msg_failed *failed = &live->failed;
+    int r = sc_failed_take(frame, payload, failed);
+    if (r < 0)
+        return r;
+    live->has_failed = true;
+    sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "stage %s: %s: %s", failed->stage, failed->object,
+                strerror(-failed->code));
+    return 0;
 }
 
 static int handle(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload, int *fds,

@@ -17,35 +17,39 @@ static uint64_t ns_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
-void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage)
+void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view)
 {
     const struct rusage *own = &live->death.usage; /* nothing yet while process 1 lives */
-    uint32_t hits = 0;
-    struct sc_usage usage = {
-        .start_ns = live->has_ready ? live->ready_ns - live->begun_ns : 0,
-        .rss_peak_bytes = sc_max_u64(live->rss_peak_bytes, (uint64_t)own->ru_maxrss * 1024),
-        .cpu_user_ns = sc_max_u64(live->user_ns, ns_of(&own->ru_utime)),
-        .cpu_system_ns = sc_max_u64(live->system_ns, ns_of(&own->ru_stime)),
+    struct sc_live_view view = {
+        .usage.start_ns = live->has_ready ? live->ready_ns - live->begun_ns : 0,
+        .usage.rss_peak_bytes = sc_max_u64(live->rss_peak_bytes, (uint64_t)own->ru_maxrss * 1024),
+        .usage.cpu_user_ns = sc_max_u64(live->user_ns, ns_of(&own->ru_utime)),
+        .usage.cpu_system_ns = sc_max_u64(live->system_ns, ns_of(&own->ru_stime)),
+        .hits = live->told.limits_hit,
     };
-    sc_cell_look(&live->cell, live->ready, live->plan, &usage, &hits);
-    *ret_usage = usage;
+    view.counts.tasks = sc_cell_look(&live->cell, live->ready, live->plan, &view.usage, &view.hits);
+    view.counts.network = sc_cell_network_refused(&live->cell);
+    view.counts.memory_kills = live->memory_kills;
+    *ret_view = view;
+}
+
+void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage)
+{
+    struct sc_live_view view;
+    sc_live_look(live, &view);
+    *ret_usage = view.usage;
 }
 
 uint32_t sc_live_limits_hit(const struct sc_live *live)
 {
-    struct sc_usage usage = {0};
-    uint32_t hits = live->told.limits_hit;
-    sc_cell_look(&live->cell, live->ready, live->plan, &usage, &hits);
-    return hits;
+    struct sc_live_view view;
+    sc_live_look(live, &view);
+    return view.hits;
 }
 
 void sc_live_counts(const struct sc_live *live, struct sc_live_counts *ret_counts)
 {
-    struct sc_usage usage = {0};
-    uint32_t hits = 0;
-    *ret_counts = (struct sc_live_counts){
-        .tasks = sc_cell_look(&live->cell, live->ready, live->plan, &usage, &hits),
-        .network = sc_cell_network_refused(&live->cell),
-        .memory_kills = live->memory_kills,
-    };
+    struct sc_live_view view;
+    sc_live_look(live, &view);
+    *ret_counts = view.counts;
 }

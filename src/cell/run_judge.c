@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/num.h"
+#include "cell/feed.h"
 #include "cell/run.h"
 #include "cell/usage.h"
 
@@ -116,14 +117,7 @@ static int refuse_files(struct sc_run *run, struct sc_err *err)
     const struct sc_msg_failed *failed = &run->failed;
     if (run->end != SC_END_FAILED || strcmp(failed->stage, "file") != 0)
         return 0;
-    if (failed->code == -ENOSPC || failed->code == -EDQUOT)
-        return sc_err_usage(
-            err, "disk",
-            "the files given do not fit into the work folder; --disk or --disk-inodes must be "
-            "larger");
-    if (failed->code == -EEXIST)
-        return sc_err_usage(err, "file", "%s: two files of this name were given", failed->object);
-    return sc_err_sys(err, failed->code, "putting %s into the work folder", failed->object);
+    return sc_feed_refused(failed, err);
 }
 
 int sc_run_judge(struct sc_run *run, struct sc_err *err)

@@ -11,6 +11,7 @@
 #include "cli/say.h"
 #include "cli/signals.h"
 #include "cli/sink.h"
+#include "snap/session.h"
 
 struct run {
     const struct sc_cli_args *args;
@@ -106,7 +107,7 @@ static int run_cell(struct run *run, struct sc_result *result, struct sc_err *er
     struct sc_works *works = NULL;
     int r = sc_works_new(run->job.plan, &works, err);
     if (r == 0)
-        r = sc_cell_run(works, &callbacks, 0, result, err);
+        r = sc_run_once(works, &callbacks, 0, result, err);
     sc_works_free(works);
     return r;
 }

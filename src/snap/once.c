@@ -12,12 +12,14 @@
 
 #include "base/num.h"
 #include "cell/artifacts.h"
+#include "cell/feed.h"
 #include "cell/run.h"
 #include "snap/session_wait.h"
 
 #define POLL_NS (100 * SC_NS_PER_MS)
-/* Longer than any run may take. */
-#define LIFE_NS (24 * 3600 * SC_NS_PER_S)
+/* More than any run may take. */
+#define IDLE_NS (24 * 3600 * SC_NS_PER_S)
+#define LIFE_NS (2 * IDLE_NS)
 
 struct once {
     struct sc_works *works;
@@ -27,6 +29,7 @@ struct once {
     struct sc_session *session;
     struct sc_buf code, stdin_data;
     uint32_t task;
+    uint64_t begun_ns, stdin_ns, before_ns; /* start; waiting for stdin; all before the run but that */
     bool is_cancelled, is_done, is_ended;
     char end_message[256];
 };
@@ -43,6 +46,7 @@ static void take_result(void *userdata, struct sc_result *result)
     struct once *once = userdata;
     sc_result_fini(once->result);
     sc_result_move(once->result, result);
+    once->result->usage.start_ns += once->before_ns;
     once->is_done = true;
 }
 
@@ -126,6 +130,7 @@ static int start(struct once *once, struct sc_err *err)
 {
     static const struct sc_task_events events = {.output = take_output, .done = take_result};
     const struct sc_spec *spec = once->plan->spec;
+    once->before_ns = sc_now_ns() - once->begun_ns - once->stdin_ns;
     struct sc_session_run run = {
         .lang = once->plan->lang,
         .mode = spec->mode,
@@ -151,7 +156,9 @@ static void answer(struct once *once, enum sc_status status, const char *message
 static int run(struct once *once, struct sc_err *err)
 {
     bool late = false, told = false;
+    uint64_t began_ns = sc_now_ns();
     int r = read_stdin(once, &late, err);
+    once->stdin_ns = sc_now_ns() - began_ns;
     if (r < 0)
         return r;
     if (late)
@@ -183,19 +190,26 @@ static int finish(struct once *once, struct sc_err *err)
     return r;
 }
 
-/* What only the dead cell tells for good. */
+/* What only the dead cell tells for good: here the whole cell was the run's. */
 static void count_usage(struct once *once)
 {
-    struct sc_usage cell = {0}, *usage = &once->result->usage;
-    struct sc_live *live = sc_session_live(once->session);
-    sc_live_usage(live, &cell);
-    usage->memory_peak_bytes = cell.memory_peak_bytes;
-    usage->rss_peak_bytes = cell.rss_peak_bytes;
-    usage->tasks_peak = cell.tasks_peak;
-    usage->disk_bytes = cell.disk_bytes;
-    usage->disk_inodes = cell.disk_inodes;
-    once->result->limits_hit |= sc_live_limits_hit(live);
+    struct sc_live_view cell;
+    struct sc_usage *usage = &once->result->usage;
+    sc_live_look(sc_session_live(once->session), &cell);
+    usage->memory_peak_bytes = cell.usage.memory_peak_bytes;
+    usage->rss_peak_bytes = cell.usage.rss_peak_bytes;
+    usage->tasks_peak = cell.usage.tasks_peak;
+    usage->disk_bytes = cell.usage.disk_bytes;
+    usage->disk_inodes = cell.usage.disk_inodes;
+    once->result->limits_hit |= cell.hits;
     once->result->context_lost = false; /* nobody could come back to it */
+}
+
+/* Nothing ran, because a file did not get in. */
+static int refuse_files(struct once *once, struct sc_err *err)
+{
+    const struct sc_msg_failed *failed = sc_live_failed(sc_session_live(once->session));
+    return failed && !strcmp(failed->stage, "file") ? sc_feed_refused(failed, err) : 0;
 }
 
 static int run_in_session(struct once *once, struct sc_err *err)
@@ -207,6 +221,8 @@ static int run_in_session(struct once *once, struct sc_err *err)
     int ended = finish(once, r < 0 ? NULL : err);
     if (r == 0)
         r = ended;
+    if (r == 0)
+        r = refuse_files(once, err);
     if (r < 0)
         return r;
     count_usage(once);
@@ -220,7 +236,7 @@ static int open_and_run(struct once *once, struct sc_err *err)
 {
     const struct sc_session_events events = {.userdata = once, .ended = on_ended};
     const struct sc_session_options options = {
-        .idle_ns = LIFE_NS, .total_ns = LIFE_NS, .end_on_memory = true};
+        .idle_ns = IDLE_NS, .total_ns = LIFE_NS, .end_on_memory = true};
     int r = read_code(once, err);
     if (r == 0)
         r = sc_session_open(once->works, &options, &events, &once->session, err);
@@ -241,6 +257,7 @@ int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         .plan = works->plan,
         .callbacks = callbacks ? callbacks : &none,
         .result = result,
+        .begun_ns = sc_now_ns(),
     };
     sc_buf_init(&once.code, SC_SPEC_CODE_MAX);
     sc_buf_init(&once.stdin_data, SC_SPEC_STDIN_MAX);

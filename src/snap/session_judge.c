@@ -10,6 +10,7 @@
 
 #include "base/num.h"
 #include "base/text.h"
+#include "cell/usage.h"
 #include "snap/session_parts.h"
 
 #define DISK_HITS (SC_HIT_DISK | SC_HIT_DISK_INODES | SC_HIT_TMP | SC_HIT_TMP_INODES | SC_HIT_SHM)
@@ -23,28 +24,29 @@ void sc_judge_say(struct sc_task *task, enum sc_status status, const char *forma
     va_end(ap);
 }
 
-/* The limits that were touched since the runs before; a full disk is told as long as it is full. */
-static void count_hits(struct sc_task *task)
+/* Limits that were touched since the hand-over; a full disk is told for as long as it is full. */
+static void count_hits(struct sc_task *task, const struct sc_live_view *now)
 {
-    struct sc_session *session = task->session;
-    uint32_t now = sc_live_limits_hit(session->live);
-    task->result.limits_hit |= (now & DISK_HITS) | (now & ~session->hits_seen);
-    if (session->ooms != task->oom_base)
-        task->result.limits_hit |= SC_HIT_MEMORY;
-    bool others = false;
-    for (const struct sc_task *one = session->tasks; one; one = one->next)
-        others |= one != task && one->state == SC_TASK_RUNNING;
-    if (!others) /* else it is theirs, too */
-        session->hits_seen = now;
+    struct sc_result *result = &task->result;
+    const struct sc_live_counts *before = &task->base.counts;
+    result->limits_hit |= now->hits & DISK_HITS;
+    if (now->counts.memory_kills > before->memory_kills)
+        result->limits_hit |= SC_HIT_MEMORY;
+    if (now->counts.tasks > before->tasks) {
+        result->limits_hit |= SC_HIT_TASKS;
+        sc_result_deny(result, "limit", "tasks", "process or thread", "tasks",
+                       "the cell was at its limit of processes and threads; --tasks raises it");
+    }
+    sc_cell_deny_network(result, now->counts.network - sc_min_u64(now->counts.network, before->network));
 }
 
 /* The kernel counts user and system time of the whole cell; a run's share is split as the cell's was. */
-static void count_cpu(struct sc_task *task, const struct sc_usage *cell)
+static void count_cpu(struct sc_task *task, const struct sc_usage *now)
 {
-    struct sc_usage *usage = &task->result.usage;
+    struct sc_usage *usage = &task->result.usage, *before = &task->base.usage;
     sc_tasks_share_cpu(task->session);
-    uint64_t user = cell->cpu_user_ns - sc_min_u64(cell->cpu_user_ns, task->cpu_user_base_ns);
-    uint64_t system = cell->cpu_system_ns - sc_min_u64(cell->cpu_system_ns, task->cpu_system_base_ns);
+    uint64_t user = now->cpu_user_ns - sc_min_u64(now->cpu_user_ns, before->cpu_user_ns);
+    uint64_t system = now->cpu_system_ns - sc_min_u64(now->cpu_system_ns, before->cpu_system_ns);
     double part = user + system > 0 ? (double)system / (double)(user + system) : 0;
     usage->cpu_system_ns = sc_min_u64(task->cpu_ns, (uint64_t)((double)task->cpu_ns * part));
     usage->cpu_user_ns = task->cpu_ns - usage->cpu_system_ns;
@@ -53,7 +55,7 @@ static void count_cpu(struct sc_task *task, const struct sc_usage *cell)
 void sc_judge_count(struct sc_task *task)
 {
     struct sc_result *result = &task->result;
-    struct sc_usage cell = {0};
+    struct sc_live_view *now = &task->session->seen;
     result->degraded = task->session->plan->degraded;
     result->agent_shares_uid = task->session->plan->agent_shares_uid;
     result->usage.stdout_bytes = result->out.total;
@@ -61,14 +63,14 @@ void sc_judge_count(struct sc_task *task)
     if (!task->started_ns)
         return;
     result->usage.wall_ns = sc_now_ns() - task->started_ns;
-    sc_live_usage(task->session->live, &cell);
-    result->usage.memory_peak_bytes = cell.memory_peak_bytes;
-    result->usage.rss_peak_bytes = cell.rss_peak_bytes;
-    result->usage.tasks_peak = cell.tasks_peak;
-    result->usage.disk_bytes = cell.disk_bytes;
-    result->usage.disk_inodes = cell.disk_inodes;
-    count_cpu(task, &cell);
-    count_hits(task);
+    sc_live_look(task->session->live, now);
+    result->usage.memory_peak_bytes = now->usage.memory_peak_bytes;
+    result->usage.rss_peak_bytes = now->usage.rss_peak_bytes;
+    result->usage.tasks_peak = now->usage.tasks_peak;
+    result->usage.disk_bytes = now->usage.disk_bytes;
+    result->usage.disk_inodes = now->usage.disk_inodes;
+    count_cpu(task, &now->usage);
+    count_hits(task, now);
 }
 
 /* True when we ended it ourselves: then that is the verdict, whatever else happened. */

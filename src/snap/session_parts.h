@@ -45,11 +45,10 @@ struct sc_task {
     char run_id[SC_RUNNER_ID_LEN + 1];
     struct sc_buf input; /* what is sent to the process, and how much of it is */
     size_t input_done;
-    uint64_t asked_ns, begun_ns, started_ns;       /* 0: not yet */
-    uint64_t kill_ns;                              /* the interrupt's patience ends; 0: none was sent */
-    uint64_t cpu_ns;                               /* its share so far */
-    uint64_t cpu_user_base_ns, cpu_system_base_ns; /* the cell's, at the hand-over */
-    unsigned oom_base;
+    uint64_t asked_ns, begun_ns, started_ns; /* 0: not yet */
+    uint64_t kill_ns;                        /* the interrupt's patience ends; 0: none was sent */
+    uint64_t cpu_ns;                         /* its share so far */
+    struct sc_live_view base;                /* the cell as it was at the hand-over */
     struct sc_result result;
 };
 
@@ -91,9 +90,8 @@ struct sc_session {
     unsigned n_tasks, n_contexts;
     uint64_t opened_ns, touched_ns;
     uint64_t cpu_seen_ns, next_cpu_check_ns;
-    uint32_t hits_seen; /* limits touched before the runs of now */
-    unsigned ooms;
-    const char *ending; /* why it ends, once it is known; NULL: it lives */
+    struct sc_live_view seen; /* at the last look; a look takes as long as a small run */
+    const char *ending;       /* why it ends, once it is known; NULL: it lives */
     bool is_over, is_told;
     enum sc_status end_status; /* of tasks that end with it */
     char end_message[256];

@@ -68,6 +68,10 @@ static void on_failed(void *userdata, const struct sc_msg_failed *failed)
 {
     struct sc_process *process = userdata;
     struct sc_task *task = process->task;
+    if (!sc_live_is_alive(process->session->live)) {
+        on_gone(process);
+        return;
+    }
     if (process->context) {
         sc_context_not_started(process, failed);
     } else if (task) {

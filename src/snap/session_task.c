@@ -99,12 +99,8 @@ void sc_tasks_share_cpu(struct sc_session *session)
 void sc_task_start(struct sc_task *task)
 {
     struct sc_session *session = task->session;
-    struct sc_usage usage = {0};
     sc_tasks_share_cpu(session);
-    sc_live_usage(session->live, &usage);
-    task->cpu_user_base_ns = usage.cpu_user_ns;
-    task->cpu_system_base_ns = usage.cpu_system_ns;
-    task->oom_base = session->ooms;
+    task->base = session->seen;
     task->started_ns = sc_now_ns();
     task->result.usage.queue_ns = task->begun_ns - task->asked_ns;
     task->result.usage.start_ns = task->started_ns - task->begun_ns;
