@@ -117,6 +117,7 @@ struct sc_msg_failed {
 #define SC_CHANNEL_MAX 4096                /* highest channel number */
 #define SC_COMMANDS_MAX 64                 /* channels open at once */
 #define SC_COMMAND_TEXT_MAX (1280u * 1024) /* bytes of one command's texts */
+#define SC_COMMAND_ARGS_MAX 8192           /* arguments, and entries of the environment */
 /* Each input stream starts with this much credit; the agent holds at most this much of it. */
 #define SC_INPUT_CREDIT (64u * 1024)
 

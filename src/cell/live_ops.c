@@ -109,7 +109,7 @@ static int add_texts(struct sc_buf *texts, const char *const *list, uint32_t *re
     int r = 0;
     uint32_t n = 0;
     for (; list && list[n] && r == 0; n++)
-        r = sc_buf_add(texts, list[n], strlen(list[n]) + 1);
+        r = n == SC_COMMAND_ARGS_MAX ? -EMSGSIZE : sc_buf_add(texts, list[n], strlen(list[n]) + 1);
     *ret_count = n;
     return r;
 }
@@ -130,8 +130,9 @@ static int gather_texts(const struct sc_command *command, struct sc_msg_command 
         sc_buf_fini(texts);
     if (r == -EMSGSIZE)
         return sc_err_set(err, SC_ERR_USAGE, -E2BIG,
-                          "command: arguments, environment and working directory have more than %u bytes",
-                          SC_COMMAND_TEXT_MAX);
+                          "command: at most %d arguments, as many entries of the environment, and %u bytes "
+                          "of these and the working directory together are allowed",
+                          SC_COMMAND_ARGS_MAX, SC_COMMAND_TEXT_MAX);
     return r < 0 ? sc_err_sys(err, r, "command") : 0;
 }
 
