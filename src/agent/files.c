@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,8 +80,7 @@ int sc_agent_file_message(struct sc_agent *agent, struct sc_agent_files *files, 
 {
     static char path[4096];
     struct sc_msg_file head;
-    setfsgid(agent->image->program_uid);
-    setfsuid(agent->image->program_uid);
+    sc_agent_be_program(agent);
     int r = type == SC_MSG_FILE || type == SC_MSG_DIR ? take_path(payload, len, &head, path) : 0;
     if (r < 0)
         return r;

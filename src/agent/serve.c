@@ -1,9 +1,11 @@
 /* Theory of operation.
  *
- * The agent sleeps in poll on three descriptors: the supervisor's stream, its pidfd, and a signalfd for
- * SIGCHLD. A program's end is reported before any other dead child is looked at, so that a storm of orphans
- * cannot delay the verdict. The stream's end means the supervisor is gone: the agent exits, and the kernel
- * kills every process of the pid namespace with it.
+ * The agent sleeps in poll on the supervisor's stream, its pidfd, a signalfd for SIGCHLD, and whatever its
+ * commands have (commands_wait.c). A cell is one of two kinds, told by its first message of either: START
+ * runs the image's one program, whose end is the cell's; COMMAND and FILE_OP make a cell that stays. A
+ * program's end is reported before any other dead child is looked at, so that a storm of orphans cannot delay
+ * the verdict. The stream's end means the supervisor is gone: the agent exits, and the kernel kills every
+ * process of the pid namespace with it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,14 +21,17 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/commands.h"
 #include "base/fd.h"
 #include "base/frame.h"
 
 #define REAP_MAX 64 /* dead children in a row */
 
+enum { WAIT_CHILDREN, WAIT_CONTROL, WAIT_SUPERVISOR, WAIT_COMMANDS };
+
 struct server {
     struct sc_agent *agent;
+    struct sc_commands commands;
     struct sc_agent_files files;
     struct sc_frame_reader reader;
     pid_t program; /* 0 before START, -1 after its end */
@@ -46,21 +51,27 @@ void sc_agent_fail(int control, const char *stage, const char *object, int code)
     struct sc_msg_failed failed;
     sc_agent_describe(&failed, stage, object, code);
     sc_frame_send(control, SC_MSG_FAILED, 0, &failed, sizeof failed);
-    _exit(1);
+    sc_agent_end();
+}
+
+void sc_agent_be_program(const struct sc_agent *agent)
+{
+    setfsgid(agent->image->program_uid);
+    setfsuid(agent->image->program_uid);
 }
 
 /* Writing files took the program's file-system id, and a program's start shared our memory while it changed
  * its ids. Each sets dumpable to what fs.suid_dumpable says. */
-static void be_sealed_again(const struct sc_agent *agent)
+void sc_agent_be_sealed(const struct sc_agent *agent)
 {
     setfsgid(agent->image->agent_uid);
     setfsuid(agent->image->agent_uid);
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-        sc_agent_fail(agent->control, "sealed", "after the files", -errno);
+        sc_agent_fail(agent->control, "sealed", "after a change of ids", -errno);
 }
 
 /* Everybody else first: what covers /proc may not outlive us by much (enter_vacant.c). */
-__attribute__((noreturn)) static void end_all(void)
+void sc_agent_end(void)
 {
     if (getpid() != 1) /* a test's: anywhere else that is everybody */
         _exit(0);
@@ -77,15 +88,15 @@ static void start(struct server *server)
         sc_agent_fail(server->agent->control, "protocol", "START twice", -EPROTO);
     if (server->files.open_fd >= 0)
         sc_agent_fail(server->agent->control, "protocol", "START within a file", -EPROTO);
-    be_sealed_again(server->agent);
-    pid_t pid = sc_agent_spawn(server->agent, &failed);
+    sc_agent_be_sealed(server->agent);
+    pid_t pid = sc_agent_spawn_image(server->agent, &failed);
     if (pid < 0) {
         sc_frame_send(server->agent->control, SC_MSG_FAILED, 0, &failed, sizeof failed);
         _exit(1);
     }
     server->program = pid;
     /* The program shared our memory while it changed its ids. */
-    be_sealed_again(server->agent);
+    sc_agent_be_sealed(server->agent);
     sc_frame_send(server->agent->control, SC_MSG_STARTED, 0, NULL, 0);
 }
 
@@ -111,21 +122,42 @@ static void fail_file(struct server *server, const struct sc_frame *frame, const
     sc_agent_fail(server->agent->control, "file", path, code);
 }
 
+static bool is_of_commands(uint16_t type)
+{
+    return type >= SC_MSG_COMMAND && type <= SC_MSG_LIST;
+}
+
+/* A cell that stays: no file is half-way, and no program of the image's runs. */
+static void handle_command(struct server *server, const struct sc_frame *frame, const uint8_t *payload)
+{
+    if (server->program != 0 || server->files.open_fd >= 0)
+        sc_agent_fail(server->agent->control, "protocol", "command out of place", -EPROTO);
+    sc_commands_handle(&server->commands, frame, payload);
+}
+
 static void handle(struct server *server, const struct sc_frame *frame, const uint8_t *payload)
 {
     struct sc_agent *agent = server->agent;
+    if (is_of_commands(frame->type) || (frame->type == SC_MSG_RESIZE && frame->channel)) {
+        handle_command(server, frame, payload);
+        return;
+    }
     switch (frame->type) {
     case SC_MSG_START:
+        if (server->commands.any)
+            break;
         start(server);
         return;
     case SC_MSG_RESIZE:
         resize(server, payload, frame->len);
         return;
+    case SC_MSG_END:
+        sc_agent_end();
     case SC_MSG_FILE:
     case SC_MSG_DATA:
     case SC_MSG_CLOSE:
     case SC_MSG_DIR:
-        if (server->program == 0) {
+        if (server->program == 0 && !server->commands.any) {
             int r = sc_agent_file_message(agent, &server->files, frame->type, payload, frame->len);
             if (r < 0)
                 fail_file(server, frame, payload, r);
@@ -142,7 +174,7 @@ static void read_control(struct server *server)
     const uint8_t *payload;
     ssize_t n = sc_frame_fill(&server->reader, server->agent->control, NULL, NULL);
     if (n <= 0)
-        end_all(); /* the supervisor is gone */
+        sc_agent_end(); /* the supervisor is gone */
     int r;
     while ((r = sc_frame_next(&server->reader, &frame, &payload)) > 0)
         handle(server, &frame, payload);
@@ -166,7 +198,7 @@ static void report_end(struct server *server, int status, const struct rusage *u
     server->program = -1;
     sc_frame_send(server->agent->control, SC_MSG_EXIT, 0, &message, sizeof message);
     /* The main program's end is the cell's: our end takes every process of the namespace along. */
-    end_all();
+    sc_agent_end();
 }
 
 /* Bounded, so that children that die as fast as they are buried cannot keep us from the supervisor's stream.
@@ -186,32 +218,46 @@ static bool reap(struct server *server)
             return false;
         if (pid == server->program)
             report_end(server, status, &usage);
+        sc_commands_buried(&server->commands, pid);
     }
     return true;
+}
+
+static void prepare(struct server *server, struct sc_agent *agent)
+{
+    sigset_t taken;
+    server->agent = server->commands.agent = agent;
+    server->files.open_fd = -1;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGPIPE); /* of a program that closed its input */
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    sigdelset(&taken, SIGPIPE);
+    sigaddset(&taken, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    server->children = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (server->children < 0)
+        sc_agent_fail(agent->control, "agent", "signalfd", -errno);
 }
 
 void sc_agent_serve(struct sc_agent *agent)
 {
     static struct server server; /* too large for a small stack */
-    sigset_t child;
-    server.agent = agent;
-    server.files.open_fd = -1;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    server.children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (server.children < 0)
-        sc_agent_fail(agent->control, "agent", "signalfd", -errno);
+    static struct pollfd polls[WAIT_COMMANDS + SC_COMMANDS_POLLS];
+    prepare(&server, agent);
     for (bool more = false;;) {
-        struct pollfd polls[3] = {
-            {server.children, POLLIN, 0}, {agent->control, POLLIN, 0}, {agent->supervisor, POLLIN, 0}};
-        if (poll(polls, 3, more ? 0 : -1) < 0 && errno != EINTR)
+        int timeout_ms;
+        polls[WAIT_CHILDREN] = (struct pollfd){server.children, POLLIN, 0};
+        polls[WAIT_CONTROL] = (struct pollfd){agent->control, POLLIN, 0};
+        polls[WAIT_SUPERVISOR] = (struct pollfd){agent->supervisor, POLLIN, 0};
+        unsigned count = sc_commands_watch(&server.commands, polls + WAIT_COMMANDS, &timeout_ms);
+        if (poll(polls, WAIT_COMMANDS + count, more ? 0 : timeout_ms) < 0 && errno != EINTR)
             sc_agent_fail(agent->control, "agent", "poll", -errno);
-        if (polls[2].revents)
-            end_all(); /* the supervisor is dead, even if a child of its holds the stream open */
-        if (more || polls[0].revents)
+        if (polls[WAIT_SUPERVISOR].revents)
+            sc_agent_end(); /* the supervisor is dead, even if a child of its holds the stream open */
+        if (more || polls[WAIT_CHILDREN].revents)
             more = reap(&server);
-        if (polls[1].revents)
+        if (polls[WAIT_CONTROL].revents)
             read_control(&server);
+        sc_commands_step(&server.commands, polls + WAIT_COMMANDS, count);
     }
 }

@@ -1,5 +1,5 @@
-/* A new program: a child that shares the agent's memory until exec, goes through the program stages, and
- * becomes it. */
+/* A new program: a child that shares its maker's memory until exec, goes through the program stages, and
+ * becomes it. The maker is the agent itself, or a command's shepherd. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,20 +11,19 @@
 #include "agent/agent.h"
 #include "base/sys.h"
 
-#define ARGS_MAX 8192
 #define PATH_ROOM 4096
 
 struct child {
     struct sc_agent *agent;
+    const struct sc_agent_program *program;
     struct sc_msg_failed *failed;
-    char **argv, **env;
     char path[PATH_ROOM];
 };
 
 /* The one place that decides which file a bare command name means: PATH of the program's own environment. */
 static int find_program(struct child *child)
 {
-    const char *name = child->argv[0], *path = "/usr/local/bin:/usr/bin:/bin";
+    const char *name = child->program->argv[0], *path = "/usr/local/bin:/usr/bin:/bin";
     int r = -ENOENT;
     size_t name_len = strlen(name);
     if (strchr(name, '/')) {
@@ -33,7 +32,7 @@ static int find_program(struct child *child)
         memcpy(child->path, name, name_len + 1);
         return access(name, X_OK) < 0 ? -errno : 0;
     }
-    for (char **env = child->env; *env; env++)
+    for (char **env = child->program->env; *env; env++)
         if (!strncmp(*env, "PATH=", 5))
             path = *env + 5;
     while (*path) {
@@ -54,46 +53,42 @@ static int find_program(struct child *child)
     return r;
 }
 
+/* Descriptors 0–2 are the stages' matter; 3 is the runner's stream where there is one. */
+static int keep_streams(int runner)
+{
+    if (runner < 0)
+        return sc_sys_close_range(3, ~0u, 0);
+    if (dup2(runner, 3) < 0)
+        return -errno;
+    return sc_sys_close_range(4, ~0u, 0);
+}
+
 static int child_main(void *arg)
 {
     struct child *child = arg;
-    int r = child->agent->enter_program(child->agent->data, child->failed);
+    const struct sc_agent_program *program = child->program;
+    int r = child->agent->enter_program(child->agent->data, program->entry, child->failed);
     if (r < 0)
         _exit(1);
     r = find_program(child);
     if (r == 0)
-        r = sc_sys_close_range(3, ~0u, 0);
+        r = keep_streams(program->runner);
     if (r == 0) {
-        execve(child->path, child->argv, child->env);
+        execve(child->path, program->argv, program->env);
         r = -errno;
     }
-    sc_agent_describe(child->failed, "exec", child->argv[0], r);
+    sc_agent_describe(child->failed, "exec", program->argv[0], r);
     _exit(1);
 }
 
-static void fill(const struct sc_image *image, uint32_t at, uint32_t count, char **ret_list)
+pid_t sc_agent_spawn(struct sc_agent *agent, const struct sc_agent_program *program,
+                     struct sc_msg_failed *failed)
 {
-    const uint32_t *places = (const uint32_t *)sc_image_text(image, at);
-    for (uint32_t i = 0; i < count; i++)
-        ret_list[i] = (char *)sc_image_text(image, places[i]);
-    ret_list[count] = NULL;
-}
-
-pid_t sc_agent_spawn(struct sc_agent *agent, struct sc_msg_failed *failed)
-{
-    static char *argv[ARGS_MAX + 1], *env[ARGS_MAX + 1];
     static char stack[64 * 1024] __attribute__((aligned(16)));
     static struct child child;
-    const struct sc_image *image = agent->image;
-    if (image->argc == 0 || image->argc > ARGS_MAX || image->envc > ARGS_MAX) {
-        sc_agent_describe(failed, "exec", "argument list", -E2BIG);
-        return -E2BIG;
-    }
-    fill(image, image->argv, image->argc, argv);
-    fill(image, image->env, image->envc, env);
     failed->code = 0;
-    child = (struct child){.agent = agent, .failed = failed, .argv = argv, .env = env};
-    /* CLONE_VFORK: the agent sleeps until the child has called exec or ended, so the shared memory has one
+    child = (struct child){.agent = agent, .program = program, .failed = failed};
+    /* CLONE_VFORK: the caller sleeps until the child has called exec or ended, so the shared memory has one
      * user. */
     int pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     if (pid < 0) {
@@ -101,4 +96,26 @@ pid_t sc_agent_spawn(struct sc_agent *agent, struct sc_msg_failed *failed)
         return -errno;
     }
     return failed->code < 0 ? failed->code : pid;
+}
+
+void sc_agent_image_texts(const struct sc_image *image, uint32_t at, uint32_t count, char **ret_list)
+{
+    const uint32_t *places = (const uint32_t *)sc_image_text(image, at);
+    for (uint32_t i = 0; i < count; i++)
+        ret_list[i] = (char *)sc_image_text(image, places[i]);
+    ret_list[count] = NULL;
+}
+
+pid_t sc_agent_spawn_image(struct sc_agent *agent, struct sc_msg_failed *failed)
+{
+    static char *argv[SC_AGENT_ARGS_MAX + 1], *env[SC_AGENT_ARGS_MAX + 1];
+    const struct sc_image *image = agent->image;
+    if (image->argc == 0 || image->argc > SC_AGENT_ARGS_MAX || image->envc > SC_AGENT_ARGS_MAX) {
+        sc_agent_describe(failed, "exec", "argument list", -E2BIG);
+        return -E2BIG;
+    }
+    sc_agent_image_texts(image, image->argv, image->argc, argv);
+    sc_agent_image_texts(image, image->env, image->envc, env);
+    const struct sc_agent_program program = {.argv = argv, .env = env, .runner = -1};
+    return sc_agent_spawn(agent, &program, failed);
 }

@@ -76,10 +76,17 @@ char *sc_enter_number(uint64_t value, char buf[24])
     return at;
 }
 
-static int enter_program(void *data, struct sc_msg_failed *failed)
+/* What a command has of its own is set in the copy of its shepherd, or of the file operation itself. */
+static int enter_program(void *data, const struct sc_agent_entry *entry, struct sc_msg_failed *failed)
 {
     struct sc_enter *enter = data;
+    if (entry) {
+        enter->cwd = entry->cwd;
+        enter->pty_slave = entry->pty_slave;
+    }
     for (size_t i = 0; i < COUNT(PROGRAM_STAGES); i++) {
+        if (entry && entry->in_process && PROGRAM_STAGES[i].run == enter_apparmor)
+            continue; /* takes effect at exec only, and there is none */
         int r = sc_enter_stage(enter, PROGRAM_STAGES[i].name, PROGRAM_STAGES[i].run);
         if (r < 0) {
             sc_agent_describe(failed, PROGRAM_STAGES[i].name, enter->object, r);
@@ -165,6 +172,14 @@ static void say_ready(struct sc_enter *enter)
     sc_close(&enter->listener);
 }
 
+/* Commands lay their streams at these places: nothing else may come to lie there. */
+static void hold_streams(void)
+{
+    for (int slot = SC_SLOT_STDIN; slot <= SC_SLOT_STDERR; slot++)
+        if (fcntl(slot, F_GETFD) < 0 && dup2(SC_SLOT_NULL, slot) < 0)
+            sc_agent_fail(SC_SLOT_CONTROL, "agent", "streams", -errno);
+}
+
 int main(void)
 {
     static struct sc_enter enter = {.mount_ns = -1,
@@ -180,6 +195,7 @@ int main(void)
     umask(022); /* the caller's own is not for the folders of a cell */
     enter.image = map_image();
     read_boot(&enter.boot);
+    hold_streams();
     for (size_t i = 0; i < COUNT(AGENT_STAGES); i++) {
         int r = sc_enter_stage(&enter, AGENT_STAGES[i].name, AGENT_STAGES[i].run);
         if (r < 0)
@@ -195,6 +211,7 @@ int main(void)
                               .work_fd = enter.work_fd,
                               .enter_program = enter_program,
                               .data = &enter,
+                              .stage_fds = {enter.ruleset, enter.proc_fd},
                               .pty_master = enter.pty_master};
     sc_agent_serve(&agent);
 }

@@ -30,9 +30,10 @@ static struct {
 
 static int stage_answer; /* of the made-up program stage */
 
-static int enter_program(void *data, struct sc_msg_failed *failed)
+static int enter_program(void *data, const struct sc_agent_entry *entry, struct sc_msg_failed *failed)
 {
     (void)data;
+    (void)entry;
     if (stage_answer < 0)
         sc_agent_describe(failed, "teststage", "test object", stage_answer);
     return stage_answer;

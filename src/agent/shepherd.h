@@ -1,0 +1,55 @@
+/* The process between the agent and one command: it starts the program, gets every orphan of its tree, and
+ * can therefore find, signal and outlive all of them. */
+#ifndef SC_AGENT_SHEPHERD_H
+#define SC_AGENT_SHEPHERD_H
+
+#include "agent/agent.h"
+
+enum sc_shepherd_news {
+    SC_NEWS_STARTED = 1, /* pid */
+    SC_NEWS_FAILED,      /* failed */
+    SC_NEWS_EXIT,        /* exit: of the main process */
+    SC_NEWS_GONE,        /* nothing of the tree is left: the last */
+    SC_NEWS_UNKILLABLE,  /* the tree was still there after the patience for SIGKILL */
+    SC_NEWS_DONE,        /* done: a file operation's last */
+};
+/* One packet to the agent. */
+struct sc_shepherd_report {
+    uint32_t news;
+    int32_t pid;
+    struct sc_msg_failed failed;
+    struct sc_msg_command_exit exit;
+    struct sc_msg_file_done done;
+};
+/* One packet from it. */
+struct sc_shepherd_order {
+    int32_t number; /* signal */
+    uint32_t whom;  /* enum sc_signal_whom */
+};
+
+/* What the agent's fork is given. Descriptors, -1: none. */
+struct sc_launch {
+    int report; /* the socket of the above */
+    int in, out, err, runner;
+    int pty_slave;
+    /* A command's; the texts one after the other: arguments, environment, working directory. */
+    uint32_t argc, envc;
+    char *texts;
+};
+
+/* Lays the streams at SC_SLOT_STDIN… and closes all else but what `launch` and the program stages need.
+ * 0 or negative errno. */
+int sc_launch_arrange(const struct sc_agent *agent, struct sc_launch *launch);
+
+/* The shepherd's life, in the agent's fork. */
+__attribute__((noreturn)) void sc_shepherd_main(struct sc_agent *agent, struct sc_launch *launch);
+
+/* Signals every descendant of the caller. How many there were, as far as /proc tells. */
+unsigned sc_tree_signal(int number);
+
+/* A file operation's life, in the agent's fork. `path` and, for RENAME, `to`. */
+__attribute__((noreturn)) void sc_operate_main(struct sc_agent *agent, struct sc_launch *launch,
+                                               const struct sc_msg_file_op *order, const char *path,
+                                               const char *to);
+
+#endif
