@@ -52,7 +52,6 @@ static void on_denial(void *userdata, const struct sc_denial *denial)
 static void on_out_of_memory(void *userdata)
 {
     struct sc_session *session = userdata;
-
     if (session->options.end_on_memory)
         sc_session_fail(session, "out_of_memory", SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
 }
