@@ -221,6 +221,13 @@ def vm(top, build, _places):
     return strict(counts, "vm") if in_ci() else counts
 
 
+def cpython(top, build, places):
+    """Once: what a program of Python meets is the same for everybody who makes cells."""
+    if subprocess.run([PYTHON, "-c", "import test.test_json"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return (failure if in_ci() else lambda n: skip(n, "CPython's own tests are not installed (libpython3-testsuite)"))("cpython")
+    return pytest("cpython", 12 * MINUTE, security=False)(top, build, places[:1])
+
+
 # In this order: what fails fastest comes first.
 SUITES = {
     "checks": checks,
@@ -229,6 +236,7 @@ SUITES = {
     "cli": pytest("cli", 10 * MINUTE, security=False),
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "corpus": corpus,
+    "cpython": cpython,
     "faults": faults,
     "soak": soak,
     "fuzz": fuzz,
