@@ -15,8 +15,7 @@
 #include "base/sys.h"
 #include "cell/tool.h"
 
-/* Where images lie: on a disk, not in memory. */
-static const char *image_dir(void)
+const char *sc_disk_folder(void)
 {
     const char *dir = getenv("SNAPCELL_DISK_DIR");
     return dir && *dir ? dir : "/var/tmp";
@@ -24,9 +23,10 @@ static const char *image_dir(void)
 
 static int make_file(uint64_t bytes, struct sc_err *err)
 {
-    int fd = open(image_dir(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+    int fd = open(sc_disk_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
     if (fd < 0)
-        return sc_err_sys(err, -errno, "a file for the disk image in %s (SNAPCELL_DISK_DIR)", image_dir());
+        return sc_err_sys(err, -errno, "a file for the disk image in %s (SNAPCELL_DISK_DIR)",
+                          sc_disk_folder());
     if (ftruncate(fd, (off_t)bytes) < 0) {
         int r = -errno;
         close(fd);

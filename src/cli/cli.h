@@ -45,6 +45,7 @@ int sc_cli_run(const struct sc_cli_args *args);
 int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_doctor(const struct sc_cli_args *args);
+int sc_cli_judge(const struct sc_cli_args *args);
 int sc_cli_version(const struct sc_cli_args *args);
 int sc_cli_help(const struct sc_cli_args *args);
 

@@ -63,12 +63,15 @@ const struct sc_cli_option SC_CLI_OPTIONS[] = {
     {"profile", 0, "NAME", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
      "System calls that are allowed: default, or compute (no sockets, no new programs)."},
     {"pin", 0, "LIST", AROUND, MAKES_CELLS, SC_OPTION_SET, 0, "Use only these processors, as in 0,2-3."},
-    {"cgroup-parent", 0, "GROUP", AROUND, MAKES_CELLS | SC_CLI_DOCTOR, SC_OPTION_SET, 0,
+    {"cgroup-parent", 0, "GROUP", AROUND, MAKES_CELLS | SC_CLI_DOCTOR | SC_CLI_JUDGE, SC_OPTION_SET, 0,
      "Control group below which the cell's is made. Default: $SNAPCELL_CGROUP_PARENT, else the caller's own."},
-    {"allow-degraded", 0, "LIST", AROUND, MAKES_CELLS, SC_OPTION_ADD, 0,
+    {"allow-degraded", 0, "LIST", AROUND, MAKES_CELLS | SC_CLI_JUDGE, SC_OPTION_ADD, 0,
      "Accept to go without what this host cannot give: memory, cpu, cpus, io, disk, landlock, open_files, apparmor."},
 
-    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR, SC_OPTION_FLAG, SC_FLAG_JSON,
+    {"jobs", 0, "N", AROUND, SC_CLI_JUDGE, SC_OPTION_TEXT, SC_TEXT_JOBS,
+     "Run this many tests at once. Default: what the task says, else 1."},
+
+    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR | SC_CLI_JUDGE, SC_OPTION_FLAG, SC_FLAG_JSON,
      "Print one JSON object on stdout and nothing else."},
     {"overflow", 0, "WHAT", OUTPUT, RUNS_FILES, SC_OPTION_SET, 0,
      "When output passes its limit: cut (drop and count the rest) or end (end the run)."},
@@ -277,19 +280,41 @@ static int parse_option(struct sc_cli_args *args, char ***at, struct sc_err *err
     return 0;
 }
 
+/* A lone dash is an operand: the program comes on stdin. */
+static bool is_option_word(const char *word)
+{
+    return word[0] == '-' && word[1];
+}
+
+/* *at becomes the last word of all; those behind it move up. */
+static void put_last(char **at)
+{
+    char *word = *at;
+    for (; at[1]; at++)
+        at[0] = at[1];
+    at[0] = word;
+}
+
 int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
                       struct sc_err *err)
 {
-    char **at = argv;
+    char **at = argv, **end = argv;
     *args = (struct sc_cli_args){.verb = verb};
-    /* A lone dash is an operand: the program comes on stdin. */
-    while (*at && (*at)[0] == '-' && (*at)[1] && !args->dashes) {
+    while (*end)
+        end++;
+    while (at < end && !args->dashes) {
+        int r = 0;
         if (!strcmp(*at, "--")) {
             args->dashes = true;
             at++;
+        } else if (is_option_word(*at)) {
+            r = parse_option(args, &at, err);
+        } else if (verb->bit & SC_CLI_MIXED_VERBS) {
+            put_last(at);
+            end--;
+        } else {
             break;
         }
-        int r = parse_option(args, &at, err);
         if (r < 0) {
             sc_cli_args_fini(args);
             return r;

@@ -25,7 +25,7 @@ enum sc_cli_flag {
     SC_FLAG_HELP = 1 << 3,
 };
 
-enum sc_cli_text { SC_TEXT_CODE, SC_TEXT_STDIN, SC_TEXT_SPEC, SC_CLI_TEXTS };
+enum sc_cli_text { SC_TEXT_CODE, SC_TEXT_STDIN, SC_TEXT_SPEC, SC_TEXT_JOBS, SC_CLI_TEXTS };
 
 struct sc_cli_option {
     const char *name;    /* without dashes */
@@ -42,6 +42,9 @@ struct sc_cli_option {
 extern const struct sc_cli_option SC_CLI_OPTIONS[];
 /* Verbs that take every limit as an option. */
 #define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
+
+/* Verbs whose options may also stand behind their operands: these are no program's own words. */
+#define SC_CLI_MIXED_VERBS SC_CLI_JUDGE
 
 /* One option as it was given. Everything is borrowed from argv and the tables. */
 struct sc_cli_given {
@@ -62,7 +65,8 @@ struct sc_cli_args {
 };
 
 /* Parses what follows the verb. Options end at the first operand or at "--"; all that follows is the
- * program's. A usage error names option, value and what is allowed. */
+ * program's. Of SC_CLI_MIXED_VERBS they end only at "--"; argv is then put in order, operands last. A usage
+ * error names option, value and what is allowed. */
 int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
                       struct sc_err *err);
 void sc_cli_args_fini(struct sc_cli_args *args);

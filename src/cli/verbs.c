@@ -31,6 +31,14 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "limit is one hour unless given. What you see comes from the cell and drives your terminal, as with a "
      "remote login: use run for output that you do not want to trust.",
      sc_cli_shell},
+    {"judge", SC_CLI_JUDGE,
+     "judge [OPTION…] TASK.json",
+     "Build a program once, run it for many tests, and judge each.",
+     "The task says what is built, what runs, and what each test gives and expects (docs/judge.md). Each test "
+     "runs in a fresh cell, where what was built is read-only in /build. One line a test: verdict, name, "
+     "processor time, wall time, peak of memory, and why.\n"
+     "Exit status: 0 when every test is accepted, 1 when not, 130 cancelled, 125 Snapcell itself failed, 2 bad usage.",
+     sc_cli_judge},
     {"doctor", SC_CLI_DOCTOR,
      "doctor [OPTION…]",
      "Tell what this host offers and lacks, and how to mend it.",

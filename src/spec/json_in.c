@@ -306,6 +306,15 @@ static int read_out(void *into, const json_t *value, const char *path, struct sc
     return out->dir ? 0 : sc_spec_put_text(&out->dir, ".", err);
 }
 
+int sc_spec_read_output(struct sc_spec *spec, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct sc_spec_out *out = NULL;
+    int r = sc_spec_new_out(spec, path, &out, err);
+    if (r == 0)
+        r = out_glob(out, value, path, err);
+    return r < 0 ? r : sc_spec_put_text(&out->dir, ".", err);
+}
+
 static int read_outs(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     return sc_json_read_list(into, value, path, read_out, err);

@@ -39,6 +39,9 @@ struct sc_limits;
 int sc_spec_read(struct sc_spec *spec, const json_t *request, const char *path, struct sc_err *err);
 int sc_spec_read_limits(struct sc_limits *limits, const json_t *value, const char *path, struct sc_err *err);
 
+/* A pattern of the work folder, as one more artifact that goes nowhere yet. */
+int sc_spec_read_output(struct sc_spec *spec, const json_t *value, const char *path, struct sc_err *err);
+
 /* Both always fail. `names` ends with NULL. */
 int sc_json_wrong_type(const char *path, const json_t *value, const char *wanted, struct sc_err *err);
 int sc_json_unknown_field(const char *path, const char *name, const char *const *names, struct sc_err *err);

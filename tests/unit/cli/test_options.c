@@ -57,6 +57,24 @@ static void dashes_start_a_command(void **state)
     sc_cli_args_fini(&args);
 }
 
+/* Where no program's words follow, options may stand anywhere before "--". */
+static void operands_of_the_judge_come_last(void **state)
+{
+    (void)state;
+    struct sc_cli_args args;
+    parse(&args, "judge", ARGV("a.json", "--json", "b.json", "--jobs", "2", "--", "--json"));
+    assert_int_equal(args.flags, SC_FLAG_JSON);
+    assert_string_equal(args.texts[SC_TEXT_JOBS], "2");
+    assert_true(args.dashes);
+    assert_int_equal(args.n_operands, 3);
+    assert_string_equal(args.operands[0], "--json");
+    assert_string_equal(args.operands[1], "a.json");
+    assert_string_equal(args.operands[2], "b.json");
+    sc_cli_args_fini(&args);
+    refuse("judge", ARGV("a.json", "--wall", "2s"),
+           "--wall: no such option of judge; `snapcell help judge` lists them");
+}
+
 static void a_lone_dash_is_an_operand(void **state)
 {
     (void)state;
@@ -136,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_end_at_the_operand),
         cmocka_unit_test(dashes_start_a_command),
+        cmocka_unit_test(operands_of_the_judge_come_last),
         cmocka_unit_test(a_lone_dash_is_an_operand),
         cmocka_unit_test(values),
         cmocka_unit_test(unknown_options),
