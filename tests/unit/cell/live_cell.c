@@ -1,0 +1,214 @@
+#include "live_cell.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_NS (30 * SC_NS_PER_S) /* a busy machine is no failure */
+
+static void on_denial(void *userdata, const struct sc_denial *denial)
+{
+    struct living *cell = userdata;
+    cell->denials++;
+    cell->denial = *denial;
+}
+
+static void on_memory(void *userdata)
+{
+    struct living *cell = userdata;
+    cell->memory++;
+}
+
+static void on_ended(void *userdata, enum sc_status why, const char *message)
+{
+    struct living *cell = userdata;
+    cell->ended++;
+    cell->why = why;
+    snprintf(cell->message, sizeof cell->message, "%s", message);
+}
+
+void begin_living(struct living *cell, ...)
+{
+    va_list options;
+    memset(cell, 0, sizeof *cell);
+    sc_spec_init(&cell->spec);
+    cell->spec.session = true;
+    if (*to_accept())
+        assert_int_equal(sc_spec_add(&cell->spec, "allow-degraded", to_accept(), NULL), 0);
+    va_start(options, cell);
+    for (const char *option; (option = va_arg(options, const char *));)
+        assert_int_equal(sc_spec_set(&cell->spec, option, va_arg(options, const char *), NULL), 0);
+    va_end(options);
+    const struct sc_live_events events = {cell, on_denial, on_memory, on_ended};
+    if (sc_spec_check(&cell->spec, the_host()->memory_bytes, &cell->err) < 0 ||
+        sc_plan_make(&cell->spec, the_host(), &cell->plan, &cell->err) < 0 ||
+        sc_works_new(cell->plan, &cell->works, &cell->err) < 0 ||
+        sc_live_open(cell->works, &events, &cell->live, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+}
+
+void end_living(struct living *cell)
+{
+    sc_live_close(cell->live);
+    sc_works_free(cell->works);
+    sc_plan_free(cell->plan);
+    sc_spec_fini(&cell->spec);
+}
+
+/* What the operation has still to be told, whenever there may be room. */
+static void feed(struct operation *op)
+{
+    while (op->input && op->input_done < op->input_len) {
+        ssize_t n = sc_live_write(op->cell->live, op->id, SC_STREAM_IN, op->input + op->input_done,
+                                  op->input_len - op->input_done);
+        if (n <= 0)
+            return;
+        op->input_done += (size_t)n;
+    }
+    if (op->input)
+        sc_live_close_input(op->cell->live, op->id);
+    op->input = NULL;
+}
+
+static void on_started(void *userdata, pid_t pid)
+{
+    struct operation *op = userdata;
+    (void)pid;
+    op->started = true;
+}
+
+static void on_output(void *userdata, enum sc_stream_number stream, const void *data, size_t len)
+{
+    struct operation *op = userdata;
+    op->came += len;
+    if (!op->count_only)
+        assert_int_equal(sc_buf_add(stream == SC_STREAM_ERR ? &op->err : &op->out, data, len), 0);
+    if (!op->hold)
+        assert_int_equal(sc_live_took(op->cell->live, op->id, stream, len), 0);
+}
+
+static void on_room(void *userdata, enum sc_stream_number stream)
+{
+    (void)stream;
+    feed(userdata);
+}
+
+static void on_exited(void *userdata, const struct sc_command_end *end)
+{
+    struct operation *op = userdata;
+    op->exited = true;
+    op->end = *end;
+    op->memory_before_exit = op->cell->memory;
+}
+
+static void on_gone(void *userdata)
+{
+    struct operation *op = userdata;
+    op->is_over = true;
+}
+
+static void on_failed(void *userdata, const struct sc_msg_failed *failed)
+{
+    struct operation *op = userdata;
+    op->is_over = op->failed = true;
+    op->why = *failed;
+}
+
+static void on_done(void *userdata, const struct sc_msg_file_done *done)
+{
+    struct operation *op = userdata;
+    op->is_over = true;
+    op->done = *done;
+}
+
+static const struct sc_live_op_events EVENTS = {on_started, on_output, on_room, on_exited,
+                                                on_gone,    on_failed, on_done};
+
+static void step_for(struct living *cell, const bool *flag, const unsigned *count)
+{
+    struct pollfd ready = {sc_live_fd(cell->live), POLLIN, 0};
+    uint64_t until = sc_now_ns() + PATIENCE_NS;
+    while (!(flag && *flag) && !(count && *count)) {
+        uint64_t now = sc_now_ns(), next = sc_live_next_ns(cell->live);
+        if (now > until || (cell->ended && flag))
+            fail_msg("not in time, or the cell ended: %s", cell->message);
+        uint64_t wait = next > now ? (next - now) / SC_NS_PER_MS + 1 : 0;
+        poll(&ready, 1, wait < 1000 ? (int)wait : 1000);
+        if (sc_live_step(cell->live, &cell->err) < 0)
+            fail_msg("%s", cell->err.message);
+    }
+}
+
+void step_until(struct living *cell, const bool *flag)
+{
+    step_for(cell, flag, NULL);
+}
+
+void step_until_ended(struct living *cell)
+{
+    step_for(cell, NULL, &cell->ended);
+}
+
+static void init(struct living *cell, struct operation *op)
+{
+    *op = (struct operation){.cell = cell,
+                             .hold = op->hold,
+                             .count_only = op->count_only,
+                             .input = op->input,
+                             .input_len = op->input_len};
+    sc_buf_init(&op->out, 64 << 20);
+    sc_buf_init(&op->err, 1 << 20);
+}
+
+void give(struct living *cell, struct operation *op, const struct sc_command *command)
+{
+    init(cell, op);
+    if (sc_live_command(cell->live, command, &EVENTS, op, &op->id, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+    feed(op);
+}
+
+void give_file_op(struct living *cell, struct operation *op, const struct sc_file_op *order)
+{
+    init(cell, op);
+    if (sc_live_file(cell->live, order, &EVENTS, op, &op->id, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+    feed(op);
+}
+
+void give_shell(struct living *cell, struct operation *op, const char *script, uint32_t flags)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    give(cell, op, &(struct sc_command){.argv = argv, .flags = flags});
+}
+
+void shell(struct living *cell, struct operation *op, const char *script)
+{
+    give_shell(cell, op, script, op->input ? SC_COMMAND_STDIN : 0);
+    step_until(cell, &op->is_over);
+    if (op->failed)
+        fail_msg("stage %s: %s: %s", op->why.stage, op->why.object, strerror(-op->why.code));
+}
+
+int file_op(struct living *cell, struct operation *op, const struct sc_file_op *order)
+{
+    give_file_op(cell, op, order);
+    step_until(cell, &op->is_over);
+    return op->failed ? op->why.code : op->done.code;
+}
+
+void forget(struct operation *op)
+{
+    sc_buf_fini(&op->out);
+    sc_buf_fini(&op->err);
+    *op = (struct operation){0};
+}
+
+void assert_exit(const struct operation *op, int code)
+{
+    assert_true(op->exited && op->is_over);
+    if (!WIFEXITED(op->end.wait_status) || WEXITSTATUS(op->end.wait_status) != code)
+        fail_msg("wait status 0x%x, on stderr: %s", (unsigned)op->end.wait_status,
+                 op->err.data ? (char *)op->err.data : "");
+}
