@@ -1,1 +1,201 @@
-// docs/runner-protocol.md
+// Keeps a JavaScript context and runs code in it. Speaks docs/runner-protocol.md on descriptor 3.
+//
+// Theory of operation. Code runs in this process's own global scope, by way of the engine's inspector in its REPL
+// mode: it knows top-level await and the value of the last statement, and it compiles before anything runs.
+// rewrite.js has made the source fit for it. A run is
+//
+//   idle -> running: evaluated, and the promise that its last statement gave has been waited for
+//        -> finishing: its value, error and variables are put into words, each in limited time
+//        -> idle: the result is written, the next `run` is read
+//
+// An interrupt, or process.exit, breaks what JavaScript runs, and the whole stack with it, so nothing of the
+// program can catch it. The engine then also drops all promises' callbacks that were due: for that reason no step
+// here depends on a promise alone.
+'use strict';
+
+const inspector = require('inspector');
+const net = require('net');
+
+const { Displays, makeDisplay } = require('./display.js');
+const { describeFailure, describeSyntaxFailure, sourceName, uncaughtText } = require('./failure.js');
+const { describe, isPrimitive, localTexts } = require('./forms.js');
+const { internal } = require('./guard.js');
+const { enterFolder, isModule } = require('./modules.js');
+const { INTERNAL, IMPORT } = require('./names.js');
+const { Requests } = require('./requests.js');
+const { rewrite } = require('./rewrite.js');
+const { giveInput, takeOver, writeAll } = require('./stdio.js');
+const { startWatching } = require('./watch.js');
+
+const INTERRUPTED_CODE = 130;
+const TAKE = `function(){'use strict';${INTERNAL}.take(this)}`;
+const GROUP = 'run';
+
+const { stringify } = JSON;
+const { setImmediate } = globalThis;
+const { isPromise } = require('util').types;
+const exitProcess = process.exit;
+
+class Runner {
+  constructor(stream) {
+    this.stream = stream;
+    this.session = new inspector.Session();
+    this.session.connect();
+    this.count = 0;
+    this.run = null; // the run that is on
+    this.builtins = null;
+  }
+
+  say(object) {
+    this.stream.write(stringify(object) + '\n');
+  }
+
+  // Everything the program can reach is set up here, before its first line.
+  prepare() {
+    takeOver();
+    enterFolder();
+    globalThis.display = makeDisplay(() => (this.run === null ? null : this.run.displays));
+    internal.take = (value) => { this.taken = value; };
+    internal.interrupt = () => this.interrupt();
+    process.exit = (code) => this.exit(code);
+    process.on('uncaughtException', (error) => {
+      // A program with a listener of its own has its say.
+      if (process.listenerCount('uncaughtException') === 1) writeAll(2, Buffer.from(uncaughtText(error)));
+    });
+    this.builtins = new Set(Object.getOwnPropertyNames(globalThis));
+    startWatching();
+  }
+
+  // ---- a run's beginning ----
+
+  begin(request) {
+    this.count++;
+    const displays = new Displays((data) => this.say({ op: 'display', id: request.id, data }));
+    this.run = { ...request, number: this.count, displays, finishing: false };
+    // On a stack of its own: an interrupt takes all that stands on it.
+    setImmediate(() => this.evaluate(this.run));
+  }
+
+  evaluate(run) {
+    try {
+      enterFolder();
+      giveInput(run.stdin);
+    } catch (error) {
+      this.fail(run, error);
+      return;
+    }
+    process.exitCode = undefined;
+    const source = rewrite(run.code, (name) => this.builtins.has(name));
+    this.compile(run, source, (failure) => {
+      if (source === run.code) this.failSyntax(run, failure);
+      // The source as it stands has the engine's own words, but about imports, which it does not know.
+      else this.compile(run, run.code, (plain) => this.failSyntax(run, / import |import\.meta/.test(plain.error.message) ? failure : plain));
+    });
+  }
+
+  // Evaluates; `invalid` is called when nothing ran because the source cannot.
+  compile(run, source, invalid) {
+    let within = true;
+    const question = { expression: `${source}\n//# sourceURL=${sourceName(run.number)}`, replMode: true, awaitPromise: true, objectGroup: GROUP };
+    this.session.post('Runtime.evaluate', question, (problem, answer) => {
+      if (this.run !== run || run.finishing) return;
+      if (problem) this.fail(run, new Error(problem.message));
+      else if (answer.exceptionDetails === undefined) this.evaluated(run, this.valueOf(answer.result));
+      // Only what fails before it runs is answered before post() returns: the rest is told by a promise.
+      else if (within) invalid({ error: this.valueOf(answer.result), line: answer.exceptionDetails.lineNumber + 1 });
+      else this.fail(run, this.valueOf(answer.exceptionDetails.exception));
+    });
+    within = false;
+  }
+
+  // The value that the inspector tells of.
+  valueOf(remote) {
+    if (remote.objectId !== undefined) {
+      this.session.post('Runtime.callFunctionOn', { functionDeclaration: TAKE, objectId: remote.objectId, silent: true });
+      const value = this.taken;
+      this.taken = undefined;
+      return value;
+    }
+    if (remote.unserializableValue === undefined) return remote.subtype === 'null' ? null : remote.value;
+    const text = remote.unserializableValue;
+    return text.endsWith('n') ? BigInt(text.slice(0, -1)) : Number(text);
+  }
+
+  // What a program's `main()` as its last line gives is waited for.
+  evaluated(run, value) {
+    if (!isPromise(value)) {
+      this.succeed(run, value);
+      return;
+    }
+    Promise.prototype.then.call(value, (result) => this.succeed(run, result), (error) => this.fail(run, error));
+  }
+
+  // ---- a run's end ----
+
+  succeed(run, value) {
+    if (!this.enterFinish(run)) return;
+    const done = (forms) => this.finish(run, { status: 'ok', exit_code: 0, value: forms });
+    if (value === undefined) done(null);
+    else describe(value, done);
+  }
+
+  fail(run, thrown) {
+    if (!this.enterFinish(run)) return;
+    this.finish(run, { status: 'error', exit_code: 1, error: describeFailure(thrown, run.number) });
+  }
+
+  failSyntax(run, { error, line }) {
+    if (!this.enterFinish(run)) return;
+    this.finish(run, { status: 'syntax_error', exit_code: 1, error: describeSyntaxFailure(error, run.number, run.code, line) });
+  }
+
+  enterFinish(run) {
+    if (this.run !== run || run.finishing) return false;
+    run.finishing = true;
+    return true;
+  }
+
+  finish(run, outcome) {
+    const names = Object.getOwnPropertyNames(globalThis).filter((name) => !this.builtins.has(name));
+    const locals = localTexts(names, isModule);
+    this.run = null;
+    this.session.post('Runtime.releaseObjectGroup', { objectGroup: GROUP });
+    this.say({ op: 'result', id: run.id, value: null, locals, error: null, ...outcome });
+    this.requests.next();
+  }
+
+  // ---- ends from elsewhere ----
+
+  // Called between two instructions of whatever runs, or of nothing.
+  interrupt() {
+    const run = this.run;
+    if (run === null || !this.enterFinish(run)) return;
+    const error = { name: 'Interrupted', message: 'the run was interrupted', traceback: '', line: null };
+    setImmediate(() => this.finish(run, { status: 'interrupted', exit_code: INTERRUPTED_CODE, error }));
+    this.session.post('Runtime.terminateExecution');
+  }
+
+  exit(code) {
+    const asked = code === undefined ? process.exitCode : code;
+    const run = this.run;
+    if (run !== null && this.enterFinish(run)) {
+      const exitCode = (Number(asked) || 0) & 255;
+      setImmediate(() => this.finish(run, { status: 'exit', exit_code: exitCode }));
+    }
+    // Ends what called it, and only that, whatever it catches.
+    this.session.post('Runtime.terminateExecution');
+    for (;;);
+  }
+}
+
+function main() {
+  const stream = new net.Socket({ fd: 3, readable: true, writable: true });
+  const runner = new Runner(stream);
+  runner.requests = new Requests(stream, (request) => runner.begin(request), () => runner.run === null);
+  stream.on('error', () => exitProcess(0));
+  stream.on('close', () => exitProcess(0));
+  runner.prepare();
+  runner.say({ op: 'ready', protocol: 1, language: 'node', version: process.versions.node });
+}
+
+main();

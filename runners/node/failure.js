@@ -1,0 +1,87 @@
+// What is told of something thrown: name, message, traceback and line, with none of the runner's own frames.
+'use strict';
+
+const util = require('util');
+
+const { cut, isPrimitive } = require('./forms.js');
+const { guarded } = require('./guard.js');
+
+const TRACEBACK_MAX = 64 * 1024;
+const MESSAGE_MAX = 16 * 1024;
+const STYLE = { depth: 2, maxArrayLength: 20, maxStringLength: 4096, breakLength: 100 };
+
+// A source's name as the engine takes it: without spaces. People read `<run 3>`.
+function sourceName(number) {
+  return `<run:${number}>`;
+}
+
+function readable(text) {
+  return text.replace(/<run:(\d+)>/g, '<run $1>');
+}
+
+// Frames from the first of the runner or of the inspector on are how the code was started, not what it did.
+function withoutOwnFrames(text) {
+  const kept = [];
+  let skipping = false;
+  for (const line of text.split('\n')) {
+    const frame = /^\s+at /.test(line);
+    if (!frame) skipping = false;
+    else if (line.includes(__dirname) || line.includes('node:inspector')) skipping = true;
+    if (!skipping) kept.push(line.replace(/^(\s+at .*) \{$/, '$1 {'));
+  }
+  return kept.join('\n');
+}
+
+// Of a long text its first and last halves.
+function halves(text, max) {
+  if (text.length <= max) return cut(text, max);
+  const half = Math.floor(max / 2) - 16;
+  return `${cut(text.slice(0, half), half)}\n\u2026\n${cut(text.slice(-half), half)}`;
+}
+
+function inspected(thrown) {
+  return halves(readable(withoutOwnFrames(util.inspect(thrown, STYLE))), TRACEBACK_MAX);
+}
+
+function lineIn(text, number) {
+  const found = new RegExp(`<run[ :]${number}>:(\\d+)`).exec(text);
+  return found === null ? null : Number(found[1]);
+}
+
+function told(thrown, number) {
+  if (!util.types.isNativeError(thrown)) {
+    const text = cut(typeof thrown === 'string' ? thrown : util.inspect(thrown, STYLE), MESSAGE_MAX);
+    return { name: 'Uncaught', message: text, traceback: `Uncaught ${text}`, line: null };
+  }
+  const { name, message } = thrown;
+  return {
+    name: cut(typeof name === 'string' ? name : 'Error', 256),
+    message: cut(typeof message === 'string' ? message : '', MESSAGE_MAX),
+    traceback: inspected(thrown),
+    line: lineIn(String(thrown.stack), number),
+  };
+}
+
+// The `error` of a result, for something that run `number` threw.
+function describeFailure(thrown, number) {
+  if (isPrimitive(thrown)) return told(thrown, number);
+  const { value, problem } = guarded(() => told(thrown, number));
+  if (problem === undefined) return value;
+  return { name: 'Error', message: problem, traceback: problem, line: null };
+}
+
+// The `error` of a source that is not valid, `line` counted from 1.
+function describeSyntaxFailure(error, number, source, line) {
+  const text = source.split(/\r\n|[\n\r\u2028\u2029]/)[line - 1];
+  const where = `<run ${number}>:${line}\n${text === undefined ? '' : cut(text, 1000)}\n`;
+  const message = cut(error.message, MESSAGE_MAX);
+  return { name: 'SyntaxError', message, traceback: `${where}SyntaxError: ${message}`, line };
+}
+
+// For the standard error stream: something thrown that nobody waited for.
+function uncaughtText(thrown) {
+  const { value, problem } = guarded(() => inspected(thrown));
+  return `Uncaught ${problem === undefined ? value : problem}\n`;
+}
+
+module.exports = { describeFailure, describeSyntaxFailure, readable, sourceName, uncaughtText };

@@ -1,0 +1,62 @@
+// Reads the supervisor's `run` lines, and the bytes they announce.
+'use strict';
+
+const HEADER_MAX = 128;
+const HEADER = /^run ([0-9a-f]{16}) (\d{1,9}) (\d{1,9}|-) (rich)$/;
+
+class Requests {
+  // take(request) is called with one at a time, when `isIdle`.
+  constructor(stream, take, isIdle) {
+    this.take = take;
+    this.isIdle = isIdle;
+    this.stream = stream;
+    this.pieces = [];
+    this.length = 0;
+    this.head = null; // of the request whose bytes are awaited
+    stream.on('data', (piece) => {
+      this.pieces.push(piece);
+      this.length += piece.length;
+      this.next();
+    });
+  }
+
+  // The bytes held, in one piece.
+  held() {
+    if (this.pieces.length > 1) this.pieces = [Buffer.concat(this.pieces)];
+    return this.pieces.length > 0 ? this.pieces[0] : Buffer.alloc(0);
+  }
+
+  drop(count) {
+    this.pieces = [this.held().subarray(count)];
+    this.length -= count;
+  }
+
+  next() {
+    if (!this.isIdle()) return;
+    if (this.head === null && !this.readHead()) return;
+    const { id, codeBytes, stdinBytes } = this.head;
+    if (this.length < codeBytes + (stdinBytes === null ? 0 : stdinBytes)) return;
+    const bytes = this.held();
+    const code = bytes.toString('utf8', 0, codeBytes);
+    const stdin = stdinBytes === null ? null : Buffer.from(bytes.subarray(codeBytes, codeBytes + stdinBytes));
+    this.drop(codeBytes + (stdinBytes === null ? 0 : stdinBytes));
+    this.head = null;
+    this.take({ id, code, stdin });
+  }
+
+  readHead() {
+    const bytes = this.held();
+    const end = bytes.indexOf(10);
+    if (end < 0 && bytes.length <= HEADER_MAX) return false;
+    const found = end < 0 ? null : HEADER.exec(bytes.toString('latin1', 0, end));
+    if (found === null) {
+      this.stream.destroy(new Error('no run'));
+      return false;
+    }
+    this.head = { id: found[1], codeBytes: Number(found[2]), stdinBytes: found[3] === '-' ? null : Number(found[3]) };
+    this.drop(end + 1);
+    return true;
+  }
+}
+
+module.exports = { Requests };
