@@ -4,8 +4,8 @@
 //   const x = 1, {a} = o      var   x = 1, {a} = o
 //   let x                     var x=undefined
 //   class A {}                var A=class A {};
-//   import d, {a as b} from 'm'    var {default:d,a:b}=await IMPORT('m')
-//   import(…), import.meta    IMPORT(…), IMPORT.meta
+//   import d, {a as b} from "m"    var {default:d,a:b}=await IMPORT('m')
+//   import(x), import.meta    IMPORT(x), IMPORT.meta
 //
 // A name that the global object came with (`setTimeout`, `crypto`) is declared with `let` instead: it hides the
 // global one from the runs, and changes it for nobody else.
