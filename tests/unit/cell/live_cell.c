@@ -32,6 +32,7 @@ void begin_living(struct living *cell, ...)
 {
     va_list options;
     memset(cell, 0, sizeof *cell);
+    cell->begun_ns = sc_now_ns();
     sc_spec_init(&cell->spec);
     cell->spec.session = true;
     if (*to_accept())
@@ -125,29 +126,35 @@ static void on_done(void *userdata, const struct sc_msg_file_done *done)
 static const struct sc_live_op_events EVENTS = {on_started, on_output, on_room, on_exited,
                                                 on_gone,    on_failed, on_done};
 
-static void step_for(struct living *cell, const bool *flag, const unsigned *count)
+static void step(struct living *cell)
 {
     struct pollfd ready = {sc_live_fd(cell->live), POLLIN, 0};
-    uint64_t until = sc_now_ns() + PATIENCE_NS;
-    while (!(flag && *flag) && !(count && *count)) {
-        uint64_t now = sc_now_ns(), next = sc_live_next_ns(cell->live);
-        if (now > until || (cell->ended && flag))
-            fail_msg("not in time, or the cell ended: %s", cell->message);
-        uint64_t wait = next > now ? (next - now) / SC_NS_PER_MS + 1 : 0;
-        poll(&ready, 1, wait < 1000 ? (int)wait : 1000);
-        if (sc_live_step(cell->live, &cell->err) < 0)
-            fail_msg("%s", cell->err.message);
-    }
+    uint64_t now = sc_now_ns(), next = sc_live_next_ns(cell->live);
+    uint64_t wait = next > now ? (next - now) / SC_NS_PER_MS + 1 : 0;
+    if (now > cell->begun_ns + PATIENCE_NS)
+        fail_msg("not in time");
+    poll(&ready, 1, wait < 1000 ? (int)wait : 1000);
+    if (sc_live_step(cell->live, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+}
+
+void step_once(struct living *cell)
+{
+    if (cell->ended)
+        fail_msg("the cell has ended: %s", cell->message);
+    step(cell);
 }
 
 void step_until(struct living *cell, const bool *flag)
 {
-    step_for(cell, flag, NULL);
+    while (!*flag)
+        step_once(cell);
 }
 
 void step_until_ended(struct living *cell)
 {
-    step_for(cell, NULL, &cell->ended);
+    while (!cell->ended)
+        step(cell);
 }
 
 static void init(struct living *cell, struct operation *op)

@@ -13,6 +13,7 @@ struct living {
     struct sc_works *works;
     struct sc_live *live;
     struct sc_err err;
+    uint64_t begun_ns;
     unsigned ended, memory, denials;
     enum sc_status why;
     char message[256];
@@ -40,7 +41,9 @@ struct operation {
 /* Options as pairs ended by NULL. */
 void begin_living(struct living *cell, ...) __attribute__((sentinel));
 void end_living(struct living *cell);
-/* Steps until *flag, or fails after 30 s. */
+/* Waits for the next thing and does it; fails after 30 s of one test, and when the cell has ended. */
+void step_once(struct living *cell);
+/* Steps until *flag. */
 void step_until(struct living *cell, const bool *flag);
 void step_until_ended(struct living *cell);
 

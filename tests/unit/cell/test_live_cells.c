@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -214,13 +213,8 @@ static void signals_reach_the_whole_tree(void **state)
     begin_living(&cell, "tasks", "128", NULL);
     give_shell(&cell, &other, "echo up; sleep 1002", 0);
     give_shell(&cell, &op, script, 0);
-    bool up = false;
-    for (int i = 0; i < 1000 && !up; i++) {
-        sc_live_step(cell.live, NULL);
-        up = op.out.len > 0 && other.out.len > 0;
-        usleep(5000);
-    }
-    assert_true(up);
+    while (!op.out.len || !other.out.len)
+        step_once(&cell);
     assert_int_equal(sc_live_signal(cell.live, op.id, SIGTERM, SC_SIGNAL_TREE), 0);
     step_until(&cell, &op.is_over);
     assert_true(WIFSIGNALED(op.end.wait_status) && WTERMSIG(op.end.wait_status) == SIGTERM);
@@ -263,10 +257,8 @@ static void terminals(void **state)
     const char *const argv[] = {"sh", "-c", "tty; stty size; read line; stty size; echo got $line >&2", NULL};
     begin_living(&cell, NULL);
     give(&cell, &op, &(struct sc_command){.argv = argv, .flags = SC_COMMAND_PTY, .rows = 30, .cols = 100});
-    for (int i = 0; i < 1000 && !(op.out.len && strstr((char *)op.out.data, "30 100")); i++) {
-        sc_live_step(cell.live, NULL);
-        usleep(5000);
-    }
+    while (!op.out.len || !strstr((char *)op.out.data, "30 100"))
+        step_once(&cell);
     assert_non_null(strstr((char *)op.out.data, "/dev/pts/"));
     assert_int_equal(sc_live_resize(cell.live, op.id, 50, 60), 0);
     assert_int_equal(sc_live_write(cell.live, op.id, SC_STREAM_IN, "hello\n", 6), 6);
