@@ -139,6 +139,85 @@ uint64_t snapcell_result_memory_peak_bytes(const struct snapcell_result *result)
 /* The whole result as docs/result.md describes it; heap text. */
 char *snapcell_result_json(const struct snapcell_result *result);
 
+/* ---- sessions ---- */
+
+/* A cell that lives across calls and keeps its files, its processes and the variables of its interpreters
+ * (docs/sessions.md). Each call waits for its own answer. Between calls nobody looks after the session: what
+ * runs in it goes on, and its time-outs are noticed by the next call, which then fails with -ESHUTDOWN, as
+ * every call after the session's end does. */
+struct snapcell_session;
+
+struct snapcell_session_options {
+    uint64_t idle_ms;  /* without a call; 0: five minutes. From 1 s to a day */
+    uint64_t total_ms; /* 0: one hour. From 1 s to a week */
+};
+
+/* The spec says where: limits, root, files, environment; nothing to run. Its time, processor and output
+ * limits are of each run, the others of the whole session. `options` may be NULL. The host must outlive the
+ * session. */
+int snapcell_session_new(struct snapcell_spec *spec, const struct snapcell_host *host,
+                         const struct snapcell_session_options *options,
+                         struct snapcell_session **ret_session, struct snapcell_error *error);
+/* Ends it and waits until nothing of it is left. */
+int snapcell_session_end(struct snapcell_session *session, struct snapcell_error *error);
+void snapcell_session_free(struct snapcell_session *session); /* ends it first */
+/* Contexts, tasks, age, time left, usage; heap text. */
+char *snapcell_session_json(const struct snapcell_session *session);
+
+struct snapcell_code {
+    const char *language; /* "python", "node", "bash" */
+    const char *mode;     /* "rich" or "restricted"; NULL: rich */
+    const char *context;  /* the name under which variables are kept; NULL: the language's own */
+    const char *code;
+    size_t code_len;
+    const void *stdin_data; /* NULL: at its end */
+    size_t stdin_len;
+    uint64_t wall_ms, cpu_ms; /* 0: the spec's */
+};
+/* Runs code in a context, whose interpreter is started at its first run. A run that is over its time is
+ * interrupted, and keeps its variables if it heeds that within half a second. */
+int snapcell_session_run(struct snapcell_session *session, const struct snapcell_code *code,
+                         const struct snapcell_callbacks *callbacks, struct snapcell_result **ret_result,
+                         struct snapcell_error *error);
+/* Forgets a context's variables: its interpreter is killed. -ENOENT. */
+int snapcell_session_restart(struct snapcell_session *session, const char *context,
+                             struct snapcell_error *error);
+
+struct snapcell_command {
+    const char *const *argv; /* NULL-terminated */
+    const char *const *env;  /* NULL-terminated NAME=VALUE on top of the session's, or NULL */
+    const char *cwd;         /* NULL: the spec's */
+    const void *stdin_data;
+    size_t stdin_len;
+    uint64_t wall_ms, cpu_ms; /* 0: the spec's */
+    int background;           /* not 0: what it started and left running is not killed at its end */
+};
+int snapcell_session_exec(struct snapcell_session *session, const struct snapcell_command *command,
+                          const struct snapcell_callbacks *callbacks, struct snapcell_result **ret_result,
+                          struct snapcell_error *error);
+/* Cancels the run or command that another thread waits for in this session, if there is one. The only
+ * function that may be called while another thread uses the object, and from a signal handler. */
+int snapcell_session_interrupt(struct snapcell_session *session);
+
+/* Files are handled inside, with the program's rights; paths are relative to the work folder, or absolute
+ * inside the cell. Failures are told apart by their errno: -ENOENT, -EACCES, -EISDIR, -ENOSPC, … */
+/* In one step: whoever reads sees the old or the new. `mode` 0: 0644. */
+int snapcell_session_write_file(struct snapcell_session *session, const char *path, const void *data,
+                                size_t len, unsigned mode, struct snapcell_error *error);
+/* Heap bytes, for snapcell_string_free. -EFBIG: more than `max`. */
+int snapcell_session_read_file(struct snapcell_session *session, const char *path, size_t max,
+                               char **ret_data, size_t *ret_len, struct snapcell_error *error);
+/* JSON array, by name: {"name", "type": "file" | "folder" | "link" | "other", "size", "mode", "modified_ms"},
+ * of a link also "target"; heap text. */
+int snapcell_session_list(struct snapcell_session *session, const char *path, char **ret_json,
+                          struct snapcell_error *error);
+/* With the folders above it; one that is there is fine. */
+int snapcell_session_mkdir(struct snapcell_session *session, const char *path, struct snapcell_error *error);
+int snapcell_session_rename(struct snapcell_session *session, const char *path, const char *to,
+                            struct snapcell_error *error);
+int snapcell_session_remove(struct snapcell_session *session, const char *path, int recursive,
+                            struct snapcell_error *error);
+
 #ifdef __cplusplus
 }
 #endif

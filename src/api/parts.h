@@ -30,6 +30,16 @@ struct snapcell_plan {
     struct sc_works *works; /* made by the first run, or by snapcell_plan_ready */
 };
 
+struct snapcell_session {
+    struct sc_spec spec; /* checked copy, as a plan's */
+    struct sc_plan *plan;
+    struct sc_works *works;
+    struct sc_session *session;
+    int interrupt_fd; /* an eventfd: written by any thread, read by the one that waits */
+    bool is_over;
+    char end_message[256];
+};
+
 struct snapcell_result {
     struct sc_result result;
 };
@@ -38,5 +48,14 @@ struct snapcell_result {
  * it. */
 struct sc_err *sc_api_error(struct snapcell_error *error);
 int sc_api_no_memory(struct sc_err *err);
+/* A checked copy of `spec`, and its plan. Both are the caller's to free, also when it fails. */
+int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_host *host,
+                struct sc_spec *ret_spec, struct sc_plan **ret_plan, struct sc_err *err);
+/* What has come since the last call: -ESHUTDOWN when that is the session's end. */
+int sc_api_session_look(struct snapcell_session *session, struct sc_err *err);
+/* Waits for what is under way in a session, until *done, or the session's end: then -ESHUTDOWN. `task` (0:
+ * none) is cancelled when `callbacks` or the interrupt says so. */
+int sc_api_session_wait(struct snapcell_session *session, const struct snapcell_callbacks *callbacks,
+                        uint32_t task, const bool *done, struct sc_err *err);
 
 #endif

@@ -17,6 +17,19 @@ static int check_parent(const struct sc_spec *spec, const struct snapcell_host *
                         spec->cgroup_parent, probed);
 }
 
+int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_host *host,
+                struct sc_spec *ret_spec, struct sc_plan **ret_plan, struct sc_err *err)
+{
+    sc_spec_init(ret_spec);
+    if (sc_spec_copy(spec, ret_spec) < 0)
+        return sc_api_no_memory(err);
+    ret_spec->session = session;
+    int r = sc_spec_check(ret_spec, host->host.memory_bytes, err);
+    if (r == 0)
+        r = check_parent(ret_spec, host, err);
+    return r < 0 ? r : sc_plan_make(ret_spec, &host->host, ret_plan, err);
+}
+
 int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *host,
                       struct snapcell_plan **ret_plan, struct snapcell_error *error)
 {
@@ -24,16 +37,7 @@ int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *ho
     struct snapcell_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return sc_api_no_memory(err);
-    int r = sc_spec_copy(&spec->spec, &plan->spec);
-    if (r < 0) {
-        free(plan);
-        return sc_api_no_memory(err);
-    }
-    r = sc_spec_check(&plan->spec, host->host.memory_bytes, err);
-    if (r == 0)
-        r = check_parent(&plan->spec, host, err);
-    if (r == 0)
-        r = sc_plan_make(&plan->spec, &host->host, &plan->plan, err);
+    int r = sc_api_plan(&spec->spec, false, host, &plan->spec, &plan->plan, err);
     if (r < 0) {
         snapcell_plan_free(plan);
         return r;

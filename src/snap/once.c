@@ -1,6 +1,6 @@
 /* One run in a session of its own, and everything gone before the answer: `snapcell run --mode rich`.
  *
- * open → feed (files) → stdin (whole: a runner is told its length) → run → end → collect (artifacts). The
+ * open (files) → stdin (whole: a runner is told its length) → run → end → collect (artifacts). The
  * cell is ended on every way out.
  */
 #include <errno.h>
@@ -197,7 +197,6 @@ static void count_usage(struct once *once)
     struct sc_usage *usage = &once->result->usage;
     sc_live_look(sc_session_live(once->session), &cell);
     usage->memory_peak_bytes = cell.usage.memory_peak_bytes;
-    usage->rss_peak_bytes = cell.usage.rss_peak_bytes;
     usage->tasks_peak = cell.usage.tasks_peak;
     usage->disk_bytes = cell.usage.disk_bytes;
     usage->disk_inodes = cell.usage.disk_inodes;
@@ -215,9 +214,7 @@ static int refuse_files(struct once *once, struct sc_err *err)
 static int run_in_session(struct once *once, struct sc_err *err)
 {
     struct sc_live *live = sc_session_live(once->session);
-    int r = sc_live_feed(live, err);
-    if (r == 0)
-        r = run(once, err);
+    int r = run(once, err);
     int ended = finish(once, r < 0 ? NULL : err);
     if (r == 0)
         r = ended;

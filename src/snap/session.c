@@ -77,6 +77,30 @@ static void on_ended(void *userdata, enum sc_status why, const char *message)
 
 /* ---- life ---- */
 
+static void free_tasks(struct sc_task *task)
+{
+    for (struct sc_task *next; task; task = next) {
+        next = task->next;
+        sc_task_free(task);
+    }
+}
+
+void sc_session_close(struct sc_session *session)
+{
+    if (!session)
+        return;
+    sc_live_close(session->live);
+    while (session->processes)
+        sc_process_free(session->processes);
+    free_tasks(session->tasks);
+    free_tasks(session->finished);
+    for (struct sc_context *context = session->contexts, *next; context; context = next) {
+        next = context->next;
+        free(context);
+    }
+    free(session);
+}
+
 int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err)
@@ -112,32 +136,13 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
         free(session);
         return r;
     }
+    r = sc_live_feed(session->live, err);
+    if (r < 0) {
+        sc_session_close(session);
+        return r;
+    }
     *ret_session = session;
     return 0;
-}
-
-static void free_tasks(struct sc_task *task)
-{
-    for (struct sc_task *next; task; task = next) {
-        next = task->next;
-        sc_task_free(task);
-    }
-}
-
-void sc_session_close(struct sc_session *session)
-{
-    if (!session)
-        return;
-    sc_live_close(session->live);
-    while (session->processes)
-        sc_process_free(session->processes);
-    free_tasks(session->tasks);
-    free_tasks(session->finished);
-    for (struct sc_context *context = session->contexts, *next; context; context = next) {
-        next = context->next;
-        free(context);
-    }
-    free(session);
 }
 
 int sc_session_fd(const struct sc_session *session)
@@ -160,6 +165,18 @@ void sc_session_default_limits(const struct sc_session *session, struct sc_run_l
     const struct sc_limits *limits = &session->plan->limits;
     *ret_limits = (struct sc_run_limits){
         .wall = limits->wall, .cpu = limits->cpu, .stdout = limits->stdout, .stderr = limits->stderr};
+}
+
+void sc_session_limits(const struct sc_session *session, uint64_t wall_ns, uint64_t cpu_ns,
+                       struct sc_run_limits *ret_limits)
+{
+    sc_session_default_limits(session, ret_limits);
+    if (wall_ns) {
+        ret_limits->wall = wall_ns;
+        ret_limits->cpu = wall_ns / 1000 * session->plan->limits.cpus;
+    }
+    if (cpu_ns)
+        ret_limits->cpu = cpu_ns;
 }
 
 void sc_session_fail(struct sc_session *session, const char *why, enum sc_status status, const char *message)

@@ -33,7 +33,8 @@ struct sc_session_events {
     void (*ended)(void *userdata, const char *why, const char *message);
 };
 
-/* `works` is of a plan whose spec has `session` set; it must outlive the session. */
+/* `works` is of a plan that stays; it must outlive the session. The spec's files and folders are put into the
+ * work folder first: the one thing here that waits, while the cell takes them. */
 int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err);
@@ -52,6 +53,10 @@ struct sc_run_limits {
     uint64_t stdout, stderr;
 };
 void sc_session_default_limits(const struct sc_session *session, struct sc_run_limits *ret_limits);
+/* The same with times of a request's own; 0: not given. Without one, the processor time follows from the wall
+ * clock given, as in a spec. */
+void sc_session_limits(const struct sc_session *session, uint64_t wall_ns, uint64_t cpu_ns,
+                       struct sc_run_limits *ret_limits);
 
 struct sc_task_events {
     void (*output)(void *userdata, int stream, const void *data, size_t len); /* kept part, as it comes */

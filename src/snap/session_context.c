@@ -299,6 +299,7 @@ static void finish_dead(struct sc_process *runner)
     struct sc_task *task = runner->task;
     task->result.context_lost = true;
     sc_judge_count(task);
+    task->result.usage.rss_peak_bytes = runner->end.rss_peak_bytes;
     sc_judge_dead(task, runner);
     sc_task_finish(task);
 }

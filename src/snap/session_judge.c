@@ -65,7 +65,6 @@ void sc_judge_count(struct sc_task *task)
     result->usage.wall_ns = sc_now_ns() - task->started_ns;
     sc_live_look(task->session->live, now);
     result->usage.memory_peak_bytes = now->usage.memory_peak_bytes;
-    result->usage.rss_peak_bytes = now->usage.rss_peak_bytes;
     result->usage.tasks_peak = now->usage.tasks_peak;
     result->usage.disk_bytes = now->usage.disk_bytes;
     result->usage.disk_inodes = now->usage.disk_inodes;

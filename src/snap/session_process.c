@@ -46,6 +46,7 @@ static void on_exited(void *userdata, const struct sc_command_end *end)
     process->end = *end;
     if (!process->context && task) {
         sc_judge_count(task);
+        task->result.usage.rss_peak_bytes = end->rss_peak_bytes;
         sc_judge_dead(task, process);
         sc_task_finish(task);
     }

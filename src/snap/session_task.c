@@ -35,8 +35,8 @@ int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
                 struct sc_err *err)
 {
     if (session->ending)
-        return sc_err_usage(err, "session", "session: it is over (%s): allowed is a new one",
-                            session->ending);
+        return sc_err_usage(err, "session", "session: it is over (%s: %s): allowed is a new one",
+                            session->ending, session->end_message);
     if (session->n_tasks >= SC_SESSION_TASKS_MAX)
         return sc_err_usage(err, "session", "session: %u requests wait already: at most %d are allowed",
                             session->n_tasks, SC_SESSION_TASKS_MAX);
