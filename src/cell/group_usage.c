@@ -79,8 +79,35 @@ bool sc_group_oom(struct sc_group *group)
     return sc_group_oom_kills(group) > 0;
 }
 
-/* v2 splits its total into user and system; so does v1 where the kernel has those files (4.7). cpuacct.stat,
- * in ticks, only gives the proportion. */
+/* v1 counts user and system by what was running when the clock ticked, so that they only give the proportion:
+ * the total, which is exact, is split by them. */
+static void split_total(uint64_t total, struct sc_group_usage *usage)
+{
+    double user = (double)usage->cpu_user_ns, system = (double)usage->cpu_system_ns;
+    double part = user + system > 0 ? user / (user + system) : 1;
+    usage->cpu_user_ns = (uint64_t)((double)total * part);
+    if (usage->cpu_user_ns > total)
+        usage->cpu_user_ns = total;
+    usage->cpu_system_ns = total - usage->cpu_user_ns;
+}
+
+/* In nanoseconds where the kernel has those files (4.7), in ticks before. */
+static int cpu_ticks(int dir, struct sc_group_usage *usage)
+{
+    char text[1024];
+    if (sc_read_u64(dir, "cpuacct.usage_user", &usage->cpu_user_ns) == 0 &&
+        sc_read_u64(dir, "cpuacct.usage_sys", &usage->cpu_system_ns) == 0)
+        return 0;
+    int r = read_file(dir, "cpuacct.stat", text, sizeof text);
+    if (r < 0)
+        return r;
+    uint64_t tick_ns = SC_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    usage->cpu_user_ns = keyed(text, "user") * tick_ns;
+    usage->cpu_system_ns = keyed(text, "system") * tick_ns;
+    return 0;
+}
+
+/* v2 splits its total into user and system by itself. */
 static int cpu_times(const struct sc_group *group, struct sc_group_usage *usage)
 {
     char text[1024];
@@ -93,16 +120,13 @@ static int cpu_times(const struct sc_group *group, struct sc_group_usage *usage)
         usage->cpu_system_ns = r < 0 ? 0 : keyed(text, "system_usec") * 1000;
         return r;
     }
-    if (sc_read_u64(dir, "cpuacct.usage_user", &usage->cpu_user_ns) == 0 &&
-        sc_read_u64(dir, "cpuacct.usage_sys", &usage->cpu_system_ns) == 0)
-        return 0;
-    int r = read_file(dir, "cpuacct.stat", text, sizeof text);
-    if (r < 0)
-        return r;
-    uint64_t tick_ns = SC_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
-    usage->cpu_user_ns = keyed(text, "user") * tick_ns;
-    usage->cpu_system_ns = keyed(text, "system") * tick_ns;
-    return 0;
+    uint64_t total;
+    int r = cpu_ticks(dir, usage);
+    if (r == 0)
+        r = sc_group_cpu_ns(group, &total);
+    if (r == 0)
+        split_total(total, usage);
+    return r;
 }
 
 int sc_group_usage(const struct sc_group *group, struct sc_group_usage *ret_usage)
