@@ -65,7 +65,7 @@ static int take_input_credit(struct sc_live *live, struct sc_live_op *op, const 
     if (credit.stream != SC_STREAM_IN && credit.stream != SC_STREAM_RUNNER)
         return -EPROTO;
     struct sc_live_input *in = &op->in[credit.stream];
-    if (credit.bytes > SC_INPUT_CREDIT - in->credit)
+    if (credit.bytes == 0 || credit.bytes > SC_INPUT_CREDIT - in->credit)
         return -EPROTO;
     in->credit += credit.bytes;
     if (!in->wants_room || !in->is_open || in->credit == 0 || !sc_live_has_room(live, SC_INPUT_CREDIT))

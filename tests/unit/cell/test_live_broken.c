@@ -153,7 +153,7 @@ static void wrong_content(void **state)
     (void)state;
     static const int statuses[] = {0x137f, 0xffff, -1}; /* stopped, continued, nothing */
     static const int32_t codes[] = {1, INT32_MAX, INT32_MIN, -4096};
-    static const uint32_t streams[] = {SC_STREAM_OUT, SC_STREAM_ERR, 4, UINT32_MAX};
+    static const uint32_t streams[] = {SC_STREAM_IN, SC_STREAM_OUT, SC_STREAM_ERR, 4, UINT32_MAX};
     struct five five;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         open_five(&five);
