@@ -107,7 +107,8 @@ void open_talk(struct talk *talk)
     if (talk->pid == 0) {
         static struct sc_enter enter = {.pty_slave = -1};
         if (getpid() != 1 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-            mount("proc", "/proc", "proc", 0, NULL) < 0)
+            mount("proc", "/proc", "proc", 0, NULL) < 0 ||
+            mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666") < 0)
             _exit(99);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
@@ -164,7 +165,11 @@ void expect_end(struct talk *talk)
 
 void close_talk(struct talk *talk)
 {
+    char rest[SC_FRAME_MAX];
+    size_t len;
     shutdown(talk->sock, SHUT_WR);
+    while (next_frame(talk, rest, sizeof rest, &len)) /* what was under way */
+        ;
     expect_end(talk);
     remove_folder(talk->folder);
 }
