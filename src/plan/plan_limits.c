@@ -142,8 +142,10 @@ static void plan_rlimits(struct sc_plan *plan)
     add_rlimit(plan, RLIMIT_SIGPENDING, 4096);
     add_rlimit(plan, RLIMIT_NICE, 0);
     add_rlimit(plan, RLIMIT_RTPRIO, 0);
-    add_rlimit(plan, RLIMIT_CPU,
-               (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + (plan->degraded & SC_DEGRADE_CPU ? 0 : 1));
+    /* A session's limit is of each run; its interpreters live through many. */
+    if (!plan->spec->session)
+        add_rlimit(plan, RLIMIT_CPU,
+                   (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + (plan->degraded & SC_DEGRADE_CPU ? 0 : 1));
     if (plan->degraded & SC_DEGRADE_MEMORY)
         add_rlimit(plan, RLIMIT_DATA, limits->memory);
 }

@@ -153,6 +153,21 @@ static void bare_laptop(void **state)
     free_all(plan, &spec);
 }
 
+/* The processor limit of a session is of each run: its interpreters live through many. */
+static void sessions_outlive_a_run(void **state)
+{
+    (void)state;
+    struct sc_host host = made_up_server();
+    struct sc_spec spec;
+    fill_spec(&spec, "print(1)", NULL);
+    sc_spec_clear_program(&spec);
+    spec.session = true;
+    struct sc_plan *plan = plan_of(&spec, &host);
+    assert_int_equal(rlimit_of(plan, RLIMIT_CPU), UINT64_MAX);
+    assert_int_equal(rlimit_of(plan, RLIMIT_CORE), 0);
+    free_all(plan, &spec);
+}
+
 /* Without a reason of the probe's there is still a whole sentence. */
 static void no_reason_given(void **state)
 {
@@ -435,6 +450,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(accepting_one_is_not_accepting_another),
         cmocka_unit_test(bare_laptop),
+        cmocka_unit_test(sessions_outlive_a_run),
         cmocka_unit_test(no_reason_given),
         cmocka_unit_test(io_needs_every_disk),
         cmocka_unit_test(landlock),
