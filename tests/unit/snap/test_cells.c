@@ -152,6 +152,18 @@ static void python_keeps_its_state(void **state)
     python("print(x)", "20\n");
 }
 
+static void node_keeps_its_state(void **state)
+{
+    (void)state;
+    if (access("/usr/bin/node", X_OK) < 0)
+        skip();
+    open_session(NULL, (const char *const[]){"memory", "1G", NULL});
+    expect_run(SC_LANG_NODE, "const x = 5; function f() { return x + 1 }", SC_STATUS_OK, 0, "");
+    expect_run(SC_LANG_NODE, "console.log(f())", SC_STATUS_OK, 0, "6\n");
+    expect_run(SC_LANG_NODE, "throw new Error('no')", SC_STATUS_ERROR, 1, "");
+    expect_run(SC_LANG_NODE, "console.log(await Promise.resolve(f()))", SC_STATUS_OK, 0, "6\n");
+}
+
 static void an_interrupt_keeps_the_state(void **state)
 {
     (void)state;
@@ -397,12 +409,19 @@ static void files_are_put_in_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(python_keeps_its_state),       TEST(an_interrupt_keeps_the_state),
-        TEST(who_does_not_heed_is_killed),  TEST(objects_that_flood_or_hang),
-        TEST(how_an_interpreter_may_end),   TEST(a_forged_result),
-        TEST(memory_of_one_context),        TEST(two_at_once),
-        TEST(commands_and_what_they_leave), TEST(idle_sessions_end),
-        TEST(an_end_answers_everybody),     TEST(files_are_put_in_first),
+        TEST(python_keeps_its_state),
+        TEST(node_keeps_its_state),
+        TEST(an_interrupt_keeps_the_state),
+        TEST(who_does_not_heed_is_killed),
+        TEST(objects_that_flood_or_hang),
+        TEST(how_an_interpreter_may_end),
+        TEST(a_forged_result),
+        TEST(memory_of_one_context),
+        TEST(two_at_once),
+        TEST(commands_and_what_they_leave),
+        TEST(idle_sessions_end),
+        TEST(an_end_answers_everybody),
+        TEST(files_are_put_in_first),
     };
     return RUN_AS_BOTH(tests);
 }
