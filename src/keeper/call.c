@@ -1,0 +1,318 @@
+/* A request: who may ask it, who answers it. Those that are answered at once have an `answer`, the others a
+ * `start` and end by call_finish from a callback of their session. */
+#include <errno.h>
+#include <event2/buffer.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "keeper/parts.h"
+#include "keeper/reply.h"
+
+/* ---- answered at once ---- */
+
+static char *start_session(struct peer *peer, struct keeper_session *none, struct sc_keeper_request *request)
+{
+    struct keeper_session *session = NULL;
+    struct sc_err err = {0};
+    (void)none;
+    if (session_open(peer->keeper, peer->uid, request, &session, &err) < 0)
+        return sc_keeper_reply_err(&err);
+    return sc_keeper_reply_value(json_pack("{s:s}", "session", session->id));
+}
+
+static char *list_sessions(struct peer *peer, struct keeper_session *none, struct sc_keeper_request *request)
+{
+    (void)none;
+    (void)request;
+    char *text = session_list(peer->keeper, peer->uid);
+    char *reply = sc_keeper_reply_ok(text);
+    free(text);
+    return reply;
+}
+
+static char *tell_session(struct peer *peer, struct keeper_session *session,
+                          struct sc_keeper_request *request)
+{
+    (void)peer;
+    (void)request;
+    char *text = session_describe(session);
+    char *reply = sc_keeper_reply_ok(text);
+    free(text);
+    return reply;
+}
+
+static char *list_contexts(struct peer *peer, struct keeper_session *session,
+                           struct sc_keeper_request *request)
+{
+    json_t *state = NULL;
+    json_error_t where;
+    (void)peer;
+    (void)request;
+    char *text = sc_session_describe(session->session);
+    int r = text ? sc_json_load(text, strlen(text), 0, &state, &where) : -ENOMEM;
+    free(text);
+    json_t *contexts = r == 0 ? json_incref(json_object_get(state, "contexts")) : NULL;
+    json_decref(state);
+    return r < 0 ? NULL : sc_keeper_reply_value(json_pack("{s:o*}", "contexts", contexts));
+}
+
+static char *restart_context(struct peer *peer, struct keeper_session *session,
+                             struct sc_keeper_request *request)
+{
+    (void)peer;
+    int r = sc_session_restart(session->session, request->context);
+    if (r == -ENOENT)
+        return sc_keeper_reply_error("not_found", "context", "context: the session has none of this name");
+    if (r < 0)
+        return sc_keeper_reply_error("sandbox", "context", strerror(-r));
+    return sc_keeper_reply_ok("{}");
+}
+
+/* A run without a name is in its language's own context, which has the language's. */
+static bool is_in(const struct call *call, const char *context)
+{
+    const char *own = sc_lang_name(call->request.spec.lang);
+    return !context || !strcmp(context, call->request.context ? call->request.context : own);
+}
+
+/* Runs of the context, or all of them. */
+static char *interrupt_runs(struct peer *peer, struct keeper_session *session,
+                            struct sc_keeper_request *request)
+{
+    int interrupted = 0;
+    struct call *call;
+    (void)peer;
+    TAILQ_FOREACH(call, &session->calls, of_session)
+    {
+        if (call->request.verb == SC_KEEPER_RUN && is_in(call, request->context) &&
+            sc_session_cancel(session->session, call->task) == 0)
+            interrupted++;
+    }
+    return sc_keeper_reply_value(json_pack("{s:i}", "interrupted", interrupted));
+}
+
+static json_t *process_of(const struct call *call)
+{
+    const char *name = call->request.spec.args.v[0];
+    double age_ms = (double)(sc_now_ns() - call->since_ns) / (double)SC_NS_PER_MS;
+    return json_pack("{s:I, s:I, s:s, s:b, s:b, s:f}", "process", (json_int_t)call->process, "pid",
+                     (json_int_t)call->pid, "command", name, "background", (int)call->request.background,
+                     "exited", (int)call->exited, "age_ms", age_ms);
+}
+
+static char *list_processes(struct peer *peer, struct keeper_session *session,
+                            struct sc_keeper_request *request)
+{
+    json_t *list = json_array();
+    struct call *call;
+    (void)peer;
+    (void)request;
+    TAILQ_FOREACH(call, &session->calls, of_session)
+    {
+        if (call->request.verb == SC_KEEPER_COMMAND && json_array_append_new(list, process_of(call)) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return sc_keeper_reply_value(json_pack("{s:o}", "processes", list));
+}
+
+static char *signal_process(struct peer *peer, struct keeper_session *session,
+                            struct sc_keeper_request *request)
+{
+    struct call *call;
+    (void)peer;
+    TAILQ_FOREACH(call, &session->calls, of_session)
+    {
+        if (call->request.verb == SC_KEEPER_COMMAND && call->process == request->process) {
+            int r =
+                sc_live_signal(sc_session_live(session->session), call->id, request->signal, request->whom);
+            return r < 0 ? sc_keeper_reply_error("sandbox", "signal", strerror(-r))
+                         : sc_keeper_reply_ok("{}");
+        }
+    }
+    return sc_keeper_reply_error("not_found", "process", "process: the session has none of this number");
+}
+
+/* ---- answered later ---- */
+
+static int end_session(struct call *call, struct sc_err *err)
+{
+    (void)err;
+    sc_session_end(call->session->session);
+    return 0;
+}
+
+static const struct handler {
+    char *(*answer)(struct peer *peer, struct keeper_session *session, struct sc_keeper_request *request);
+    int (*start)(struct call *call, struct sc_err *err);
+} HANDLERS[] = {
+    [SC_KEEPER_SESSION_START] = {.answer = start_session},
+    [SC_KEEPER_SESSION_LIST] = {.answer = list_sessions},
+    [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
+    [SC_KEEPER_SESSION_END] = {.start = end_session},
+    [SC_KEEPER_RUN] = {.start = task_start},
+    [SC_KEEPER_RUN_INTERRUPT] = {.answer = interrupt_runs},
+    [SC_KEEPER_EXEC] = {.start = task_start},
+    [SC_KEEPER_COMMAND] = {.start = command_start},
+    [SC_KEEPER_PROCESS_LIST] = {.answer = list_processes},
+    [SC_KEEPER_PROCESS_SIGNAL] = {.answer = signal_process},
+    [SC_KEEPER_CONTEXT_LIST] = {.answer = list_contexts},
+    [SC_KEEPER_CONTEXT_RESTART] = {.answer = restart_context},
+    [SC_KEEPER_FILE] = {.start = file_start},
+};
+
+static struct call *call_new(struct peer *peer, struct keeper_session *session, uint16_t channel,
+                             struct sc_keeper_request *request)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    *call = (struct call){.peer = peer, .session = session, .channel = channel, .since_ns = sc_now_ns()};
+    call->request = *request;
+    /* What was taken is not the caller's any more. */
+    *request = (struct sc_keeper_request){.verb = call->request.verb};
+    sc_spec_init(&request->spec);
+    if (call->request.needs & SC_KEEPER_TAKES_INPUT) {
+        bool closed = call->request.no_stdin || call->request.background;
+        call->input_credit = closed ? 0 : SC_KEEPER_INPUT_WINDOW;
+        call->input = evbuffer_new();
+    }
+    TAILQ_INSERT_TAIL(&peer->calls, call, of_peer);
+    TAILQ_INSERT_TAIL(&session->calls, call, of_session);
+    peer->n_calls++;
+    return call;
+}
+
+static void begin_call(struct peer *peer, struct keeper_session *session, uint16_t channel,
+                       struct sc_keeper_request *request)
+{
+    struct sc_err err = {0};
+    if (peer->n_calls >= SC_KEEPER_CALLS_MAX) {
+        peer_reply(peer, channel,
+                   sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
+        return;
+    }
+    struct call *call = call_new(peer, session, channel, request);
+    if (!call) {
+        peer_reply(peer, channel, NULL);
+        return;
+    }
+    bool lacks_input = (call->request.needs & SC_KEEPER_TAKES_INPUT) && !call->input;
+    if (lacks_input)
+        call_finish(call, NULL);
+    else if (HANDLERS[call->request.verb].start(call, &err) < 0)
+        call_finish(call, sc_keeper_reply_err(&err));
+}
+
+void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
+{
+    const struct handler *handler = &HANDLERS[request->verb];
+    struct keeper_session *session = NULL;
+    if (request->needs & SC_KEEPER_NEEDS_SESSION) {
+        session = session_find(peer->keeper, peer->uid, request->session);
+        if (!session) {
+            peer_reply(peer, channel,
+                       sc_keeper_reply_error("not_found", "session",
+                                             "session: there is none of this name; session.list names those "
+                                             "that are alive"));
+            return;
+        }
+        sc_session_touch(session->session);
+    }
+    if (handler->answer)
+        peer_reply(peer, channel, handler->answer(peer, session, request));
+    else
+        begin_call(peer, session, channel, request);
+    if (session)
+        session_arm(session);
+}
+
+struct call *call_by_channel(struct peer *peer, uint16_t channel)
+{
+    struct call *call;
+    TAILQ_FOREACH(call, &peer->calls, of_peer)
+    {
+        if (call->channel == channel)
+            return call;
+    }
+    return NULL;
+}
+
+void call_free(struct call *call)
+{
+    if (call->peer) {
+        TAILQ_REMOVE(&call->peer->calls, call, of_peer);
+        call->peer->n_calls--;
+    }
+    TAILQ_REMOVE(&call->session->calls, call, of_session);
+    if (call->input)
+        evbuffer_free(call->input);
+    free(call->entries);
+    sc_keeper_request_fini(&call->request);
+    free(call);
+}
+
+void call_finish(struct call *call, char *text)
+{
+    if (call->peer)
+        peer_reply(call->peer, call->channel, text);
+    else
+        free(text);
+    call_free(call);
+}
+
+void call_cancel(struct call *call)
+{
+    struct sc_session *session = call->session->session;
+    if (call->cancelled || call->request.verb == SC_KEEPER_SESSION_END)
+        return;
+    call->cancelled = true;
+    /* -ESRCH: it has just ended; its answer is on the way. */
+    if (call->live)
+        (void)sc_live_signal(sc_session_live(session), call->id, SIGKILL, SC_SIGNAL_TREE);
+    else
+        (void)sc_session_cancel(session, call->task);
+    session_arm(call->session);
+}
+
+bool call_input(struct call *call, const void *data, size_t len)
+{
+    if (len > call->input_credit || call->input_ended)
+        return false;
+    call->input_credit -= len;
+    if (evbuffer_add(call->input, data, len) < 0)
+        return false;
+    stream_input(call);
+    session_arm(call->session);
+    return true;
+}
+
+void call_input_end(struct call *call)
+{
+    if (!call->input)
+        return;
+    call->input_ended = true;
+    stream_input(call);
+    session_arm(call->session);
+}
+
+void call_resize(struct call *call, const struct sc_keeper_size *size)
+{
+    if (!call->live || !call->request.pty)
+        return;
+    (void)sc_live_resize(sc_session_live(call->session->session), call->id, size->rows, size->cols);
+    session_arm(call->session);
+}
+
+void call_room(struct call *call)
+{
+    if (!call->live)
+        return;
+    stream_output(call, SC_STREAM_OUT, 0);
+    stream_output(call, SC_STREAM_ERR, 0);
+    session_arm(call->session);
+}

@@ -1,0 +1,117 @@
+/* Theory of operation
+ *
+ * One thread, one event loop. It waits for connections, for what clients say, for what cells say, and for
+ * clocks; nothing it does waits for a client. Making and burying a cell are done in one go, some milliseconds
+ * each.
+ *
+ * Cells watch the keeper: an agent holds a pidfd of its supervisor and ends its cell when that is dead, so
+ * that a keeper that was killed leaves no cell behind. One that is told to end closes every session itself,
+ * tells who waits, and removes its socket and lock last.
+ */
+#include "keeper/keeper.h"
+
+#include <errno.h>
+#include <event2/listener.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "keeper/parts.h"
+
+static void on_connection(struct evconnlistener *listener, evutil_socket_t sock, struct sockaddr *address,
+                          int len, void *userdata)
+{
+    (void)listener;
+    (void)address;
+    (void)len;
+    peer_accept(userdata, sock);
+}
+
+static void stop(evutil_socket_t fd, short what, void *userdata)
+{
+    struct keeper *keeper = userdata;
+    (void)fd;
+    (void)what;
+    event_base_loopexit(keeper->base, NULL);
+}
+
+void keeper_watch_idle(struct keeper *keeper)
+{
+    uint64_t ns = keeper->options->idle_ns;
+    const struct timeval wait = {.tv_sec = (time_t)(ns / SC_NS_PER_S),
+                                 .tv_usec = (suseconds_t)(ns % SC_NS_PER_S / 1000)};
+    if (!ns || !keeper->idle)
+        return;
+    if (keeper->n_peers || keeper->n_sessions)
+        evtimer_del(keeper->idle);
+    else
+        evtimer_add(keeper->idle, &wait);
+}
+
+static void close_all(struct keeper *keeper)
+{
+    struct keeper_session *session;
+    struct peer *peer;
+    while ((session = TAILQ_FIRST(&keeper->sessions)))
+        session_close(session);
+    while ((peer = TAILQ_FIRST(&keeper->peers))) {
+        peer_flush(peer);
+        peer_free(peer);
+    }
+}
+
+/* Serves until told to stop. */
+static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
+{
+    static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
+    struct event *signals[sizeof ending / sizeof *ending] = {NULL};
+    int r = -ENOMEM;
+    struct evconnlistener *listener =
+        evconnlistener_new(keeper->base, on_connection, keeper, LEV_OPT_CLOSE_ON_EXEC, 0, listener_fd);
+    keeper->idle = evtimer_new(keeper->base, stop, keeper);
+    if (!listener || !keeper->idle)
+        goto out;
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        signals[i] = evsignal_new(keeper->base, ending[i], stop, keeper);
+        if (!signals[i] || event_add(signals[i], NULL) < 0)
+            goto out;
+    }
+    keeper_watch_idle(keeper);
+    if (keeper->options->serving)
+        keeper->options->serving();
+    r = event_base_dispatch(keeper->base) < 0 ? -EIO : 0;
+    close_all(keeper);
+out:
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (signals[i])
+            event_free(signals[i]);
+    if (keeper->idle)
+        event_free(keeper->idle);
+    if (listener)
+        evconnlistener_free(listener);
+    return r < 0 ? sc_err_sys(err, r, "keeper: event loop") : 0;
+}
+
+int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
+{
+    char path[PATH_MAX];
+    struct keeper keeper = {.options = options, .uid = geteuid()};
+    int listener = -1;
+    TAILQ_INIT(&keeper.peers);
+    TAILQ_INIT(&keeper.sessions);
+    int r = options->path ? 0 : sc_keeper_path(path, err);
+    if (r == 0)
+        r = sc_keeper_place_take(&keeper.place, options->path ? options->path : path, &listener, err);
+    if (r < 0)
+        return r;
+    signal(SIGPIPE, SIG_IGN);
+    keeper.base = event_base_new();
+    r = keeper.base ? serve(&keeper, listener, err) : sc_err_sys(err, -ENOMEM, "keeper: event loop");
+    if (keeper.base)
+        event_base_free(keeper.base);
+    sc_close(&listener);
+    sc_keeper_place_leave(&keeper.place);
+    return r;
+}

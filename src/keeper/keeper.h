@@ -1,0 +1,24 @@
+/* The keeper: the resident process that owns sessions, for one user, on one unix socket. */
+#ifndef SC_KEEPER_KEEPER_H
+#define SC_KEEPER_KEEPER_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define SC_KEEPER_SESSIONS_STANDARD 64
+#define SC_KEEPER_SESSIONS_MOST 1024
+#define SC_KEEPER_CLIENTS_MAX 64
+
+struct sc_keeper_options {
+    const char *path;      /* of the socket; NULL: sc_keeper_path */
+    uint64_t idle_ns;      /* ends after so long without sessions and clients; 0: never */
+    unsigned sessions;     /* most at once */
+    void (*serving)(void); /* called once, when clients can connect; or NULL */
+};
+
+/* Serves until SIGTERM, SIGINT, SIGHUP or the idle time. 0: every session has been ended and nothing is left.
+ * -EADDRINUSE: another keeper serves this path. One at a time in a process. */
+int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err);
+
+#endif

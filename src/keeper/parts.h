@@ -1,0 +1,156 @@
+/* The keeper's parts, private to this folder.
+ *
+ *     client ── peer ── call ── session ── sc_session, sc_live
+ *
+ * A peer is one connection. A call is one request that was not answered at once; it belongs to its session
+ * and holds its peer for as long as that is there. Everything happens on the one thread of the event loop.
+ * The callbacks of a session come from sc_session_step only, so that nothing here is called while it works on
+ * a request.
+ */
+#ifndef SC_KEEPER_PARTS_H
+#define SC_KEEPER_PARTS_H
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "host/host.h"
+#include "keeper/entries.h"
+#include "keeper/keeper.h"
+#include "keeper/place.h"
+#include "keeper/request.h"
+#include "keeper/wire.h"
+#include "plan/plan.h"
+#include "snap/session.h"
+
+struct keeper {
+    const struct sc_keeper_options *options;
+    struct event_base *base;
+    struct event *idle;
+    struct sc_keeper_place place;
+    TAILQ_HEAD(, peer) peers;
+    TAILQ_HEAD(, keeper_session) sessions;
+    unsigned n_peers, n_sessions;
+    uid_t uid;
+};
+
+/* Starts or stops the idle clock. To be called when a peer or a session came or went. */
+void keeper_watch_idle(struct keeper *keeper);
+
+/* ---- peer.c: one connection ---- */
+
+struct peer {
+    TAILQ_ENTRY(peer) entry;
+    struct keeper *keeper;
+    struct bufferevent *stream;
+    uid_t uid;
+    enum sc_keeper_state state;
+    struct sc_keeper_text text; /* a request that is not whole */
+    TAILQ_HEAD(, call) calls;
+    unsigned n_calls;
+    bool broken; /* ends as soon as nobody is at work with it */
+};
+
+/* Takes `sock` if its other end may speak here. */
+void peer_accept(struct keeper *keeper, int sock);
+/* Cancels what it asked for. */
+void peer_free(struct peer *peer);
+/* Last words that do not wait: as much as the socket takes. */
+void peer_flush(struct peer *peer);
+void peer_output(struct peer *peer, uint16_t channel, enum sc_keeper_stream stream, const void *data,
+                 size_t len);
+void peer_credit(struct peer *peer, uint16_t channel, size_t bytes);
+/* Frees `text`; NULL says that memory ran out. */
+void peer_reply(struct peer *peer, uint16_t channel, char *text);
+/* Is there room for more output of a cell? */
+bool peer_has_room(const struct peer *peer);
+
+/* ---- call.c: one request that takes a while ---- */
+
+struct call {
+    TAILQ_ENTRY(call) of_peer;
+    TAILQ_ENTRY(call) of_session;
+    struct peer *peer; /* NULL: gone, or answered already (background) */
+    struct keeper_session *session;
+    uint16_t channel;
+    struct sc_keeper_request request;
+    uint64_t since_ns;
+    bool cancelled;
+
+    bool live; /* a command or file operation: `id`; else a task of the session: `task` */
+    uint16_t id;
+    uint32_t task;
+    uint32_t process; /* of a command: its number in the session */
+    pid_t pid;        /* inside the cell */
+    struct sc_command_end end;
+    bool exited;
+    uint64_t written[2], passed[2]; /* bytes of stdout, stderr */
+    size_t untaken[2];              /* passed on, but sc_live_took was not told */
+
+    struct evbuffer *input; /* came, but did not fit into the cell yet */
+    size_t input_credit;    /* what the client may still send */
+    bool input_ended, input_closed;
+    struct sc_keeper_entries *entries; /* of listings and watches */
+};
+
+/* Takes what is in `request` and answers at once, or makes a call of it. */
+void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request);
+struct call *call_by_channel(struct peer *peer, uint16_t channel);
+/* Answers (frees `text`) and ends the call. */
+void call_finish(struct call *call, char *text);
+void call_free(struct call *call);
+void call_cancel(struct call *call);
+/* False: more than the credit. */
+bool call_input(struct call *call, const void *data, size_t len);
+void call_input_end(struct call *call);
+void call_resize(struct call *call, const struct sc_keeper_size *size);
+/* The client has room again. */
+void call_room(struct call *call);
+
+/* Each starts what the call's request asks for; 0, or the story in `err`. */
+int task_start(struct call *call, struct sc_err *err); /* task.c: runs, and commands given whole */
+int command_start(struct call *call,
+                  struct sc_err *err); /* command.c: commands with a client at their streams */
+int file_start(struct call *call, struct sc_err *err); /* file.c */
+
+/* stream.c: what commands and file operations have in common. */
+void stream_output(struct call *call, enum sc_stream_number stream, size_t raw);
+void stream_input(struct call *call);
+
+/* ---- sessions.c ---- */
+
+struct keeper_session {
+    TAILQ_ENTRY(keeper_session) entry;
+    struct keeper *keeper;
+    char id[SC_KEEPER_NAME_MAX + 1];
+    uid_t owner;
+    uint64_t since_ns;
+    struct sc_spec spec;
+    struct sc_host host;
+    struct sc_plan *plan;
+    struct sc_works *works;
+    struct sc_session *session;
+    struct event *readable, *timer;
+    TAILQ_HEAD(, call) calls;
+    uint32_t last_process;
+    bool over;
+    char why[32], message[256];
+};
+
+/* Takes request->spec. */
+int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+                 struct keeper_session **ret_session, struct sc_err *err);
+/* Kills what is left; calls that were not answered are now. */
+void session_close(struct keeper_session *session);
+/* NULL: there is none that `uid` may use. */
+struct keeper_session *session_find(struct keeper *keeper, uid_t uid, const char *id);
+/* After anything was asked of it: its clocks may have changed. */
+void session_arm(struct keeper_session *session);
+/* Heap JSON texts. */
+char *session_describe(const struct keeper_session *session);
+char *session_list(const struct keeper *keeper, uid_t uid);
+
+#endif

@@ -1,0 +1,458 @@
+/* JSON text → request. The word in "request" finds a row of REQUESTS; the row says which fields may stand
+ * beside it. What a spec has too (code, command, limits, …) is read by the spec's own reader, so that a field
+ * means and is refused the same everywhere. */
+#include "keeper/request.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "keeper/fields.h"
+#include "keeper/wire.h"
+
+#define OFFSET(member) offsetof(struct sc_keeper_request, member)
+#define RANGE(least, most) .range = {least, most}
+#define IDLE_MS_MAX (24 * 3600 * 1000.0)
+#define TOTAL_MS_MAX (7 * 24 * 3600 * 1000.0)
+
+/* Bits, so that a row can name the fields it takes. */
+enum field_bit {
+    F_SESSION = 1 << 0,
+    F_NAME = 1 << 1,
+    F_TIMES = 1 << 2,
+    F_SPEC = 1 << 3,
+    F_CONTEXT = 1 << 4,
+    F_OUTPUT = 1 << 5,
+    F_CODE = 1 << 6, /* of the spec: language, code */
+    F_COMMAND = 1 << 7,
+    F_STDIN = 1 << 8,
+    F_LIMITS = 1 << 9,
+    F_TERMINAL = 1 << 10,
+    F_BACKGROUND = 1 << 11,
+    F_PROCESS = 1 << 12,
+    F_SIGNAL = 1 << 13,
+    F_PATH = 1 << 14,
+    F_TO = 1 << 15,
+    F_MODE = 1 << 16,
+    F_RANGE = 1 << 17,
+    F_PARENTS = 1 << 18,
+    F_RECURSIVE = 1 << 19,
+};
+
+struct row {
+    const char *name;
+    enum sc_keeper_verb verb;
+    unsigned needs;
+    unsigned fields;
+    enum sc_file_kind file;
+};
+
+#define SESSION SC_KEEPER_NEEDS_SESSION
+#define ON_PATH (SESSION | SC_KEEPER_NEEDS_PATH)
+#define PATH_FIELDS (F_SESSION | F_PATH)
+
+static const struct row REQUESTS[] = {
+    {"session.start", SC_KEEPER_SESSION_START, 0, F_NAME | F_TIMES | F_SPEC},
+    {"session.list", SC_KEEPER_SESSION_LIST, 0, 0},
+    {"session.info", SC_KEEPER_SESSION_INFO, SESSION, F_SESSION},
+    {"session.end", SC_KEEPER_SESSION_END, SESSION, F_SESSION},
+    {"run", SC_KEEPER_RUN, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
+    {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, SESSION, F_SESSION | F_CONTEXT},
+    {"exec", SC_KEEPER_EXEC, SESSION | SC_KEEPER_NEEDS_COMMAND,
+     F_SESSION | F_OUTPUT | F_COMMAND | F_STDIN | F_LIMITS},
+    {"command", SC_KEEPER_COMMAND, SESSION | SC_KEEPER_TAKES_INPUT | SC_KEEPER_NEEDS_COMMAND,
+     F_SESSION | F_COMMAND | F_LIMITS | F_TERMINAL | F_BACKGROUND},
+    {"process.list", SC_KEEPER_PROCESS_LIST, SESSION, F_SESSION},
+    {"process.signal", SC_KEEPER_PROCESS_SIGNAL, SESSION | SC_KEEPER_NEEDS_PROCESS,
+     F_SESSION | F_PROCESS | F_SIGNAL},
+    {"context.list", SC_KEEPER_CONTEXT_LIST, SESSION, F_SESSION},
+    {"context.restart", SC_KEEPER_CONTEXT_RESTART, SESSION | SC_KEEPER_NEEDS_CONTEXT, F_SESSION | F_CONTEXT},
+    {"file.read", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_RANGE, SC_FILE_READ},
+    {"file.write", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE, SC_FILE_WRITE},
+    {"file.append", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE, SC_FILE_APPEND},
+    {"file.list", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_LIST},
+    {"file.stat", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_STAT},
+    {"file.mkdir", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_MODE | F_PARENTS, SC_FILE_MKDIR},
+    {"file.rename", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_NEEDS_TO, PATH_FIELDS | F_TO, SC_FILE_RENAME},
+    {"file.remove", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_RECURSIVE, SC_FILE_REMOVE},
+    {"file.chmod", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_MODE, SC_FILE_CHMOD},
+    {"file.watch", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_WATCH},
+    {"file.tar_in", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS, SC_FILE_TAR_IN},
+    {"file.tar_out", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_TAR_OUT},
+};
+#define N_REQUESTS (sizeof REQUESTS / sizeof *REQUESTS)
+
+static int read_name(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    int r = sc_field_text(into, value, path, SC_KEEPER_NAME_MAX, err);
+    if (r < 0 || sc_keeper_name_ok(*(char **)into))
+        return r;
+    return sc_err_usage(err, path, "%s: must be 1 to %d letters, digits, -, _ or .", path,
+                        SC_KEEPER_NAME_MAX);
+}
+
+static int read_path(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    int r = sc_field_text(into, value, path, SC_SPEC_PATH_MAX, err);
+    if (r == 0 && !**(char **)into)
+        return sc_err_usage(err, path, "%s: is empty; must be a path in the cell, . is the work folder",
+                            path);
+    return r;
+}
+
+static int read_duration(void *into, const json_t *value, const char *path, double most_ms,
+                         struct sc_err *err)
+{
+    if (!json_is_number(value))
+        return sc_json_wrong_type(path, value, "a number", err);
+    double ms = json_number_value(value);
+    if (!(ms >= 1000) || ms > most_ms)
+        return sc_err_usage(err, path, "%s: %.15g: allowed are 1000 to %.15g", path, ms, most_ms);
+    *(uint64_t *)into = (uint64_t)(ms * (double)SC_NS_PER_MS);
+    return 0;
+}
+
+static int read_idle(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return read_duration(into, value, path, IDLE_MS_MAX, err);
+}
+
+static int read_total(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return read_duration(into, value, path, TOTAL_MS_MAX, err);
+}
+
+static int read_size(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    int r = sc_field_u64(&number, value, path, INT64_MAX, err);
+    if (r == 0)
+        *(uint64_t *)into = number;
+    return r;
+}
+
+static int read_process(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    int r = sc_field_u64(&number, value, path, UINT32_MAX, err);
+    if (r == 0)
+        *(uint32_t *)into = (uint32_t)number;
+    return r;
+}
+
+static int read_cells(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    int r = sc_field_u64(&number, value, path, 10000, err);
+    if (r == 0)
+        *(uint16_t *)into = (uint16_t)number;
+    return r;
+}
+
+static int read_signal(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    char *name = NULL;
+    int r = sc_field_text(&name, value, path, 16, err);
+    if (r < 0)
+        return r;
+    int number = 0;
+    for (int i = 1; i < 32 && !number; i++)
+        if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), name))
+            number = i;
+    free(name);
+    if (!number)
+        return sc_err_usage(err, path, "%s: must be a signal's name, as in TERM, INT, KILL, STOP, CONT",
+                            path);
+    *(int *)into = number;
+    return 0;
+}
+
+/* The position of the text in the NULL-ended list. */
+static int read_word(const char *const *words, const json_t *value, const char *path, int *ret_at,
+                     struct sc_err *err)
+{
+    char *text = NULL, allowed[128] = "";
+    int r = sc_field_text(&text, value, path, 32, err), found = -1;
+    if (r < 0)
+        return r;
+    for (int i = 0; words[i]; i++) {
+        size_t n = strlen(allowed);
+        snprintf(allowed + n, sizeof allowed - n, "%s%s", i ? ", " : "", words[i]);
+        if (!strcmp(words[i], text))
+            found = i;
+    }
+    free(text);
+    if (found < 0)
+        return sc_err_usage(err, path, "%s: allowed are %s", path, allowed);
+    *ret_at = found;
+    return 0;
+}
+
+static int read_whom(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    static const char *const words[] = {"tree", "main", "group", NULL};
+    int at = 0, r = read_word(words, value, path, &at, err);
+    if (r == 0)
+        *(enum sc_signal_whom *)into = (enum sc_signal_whom)at;
+    return r;
+}
+
+static int read_output(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    static const char *const words[] = {"stream", "reply", NULL};
+    int at = 0, r = read_word(words, value, path, &at, err);
+    if (r == 0)
+        *(bool *)into = at == 1;
+    return r;
+}
+
+static int read_spec(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_spec_read(into, value, path, err);
+}
+
+/* The fields of the keeper's own, and those that the spec's reader takes (`read` is NULL). */
+struct field_row {
+    const char *name;
+    unsigned bit;
+    sc_json_reader *read;
+    size_t offset;
+};
+
+static const struct field_row FIELDS[] = {
+    {"session", F_SESSION, read_name, OFFSET(session)},
+    {"name", F_NAME, read_name, OFFSET(name)},
+    {"idle_ms", F_TIMES, read_idle, OFFSET(idle_ns)},
+    {"total_ms", F_TIMES, read_total, OFFSET(total_ns)},
+    {"spec", F_SPEC, read_spec, OFFSET(spec)},
+    {"context", F_CONTEXT, read_name, OFFSET(context)},
+    {"output", F_OUTPUT, read_output, OFFSET(whole)},
+    {"rows", F_TERMINAL, read_cells, OFFSET(rows)},
+    {"cols", F_TERMINAL, read_cells, OFFSET(cols)},
+    {"pty", F_TERMINAL, sc_field_bool, OFFSET(pty)},
+    {"no_stdin", F_TERMINAL, sc_field_bool, OFFSET(no_stdin)},
+    {"background", F_BACKGROUND, sc_field_bool, OFFSET(background)},
+    {"process", F_PROCESS, read_process, OFFSET(process)},
+    {"signal", F_SIGNAL, read_signal, OFFSET(signal)},
+    {"whom", F_SIGNAL, read_whom, OFFSET(whom)},
+    {"path", F_PATH, read_path, OFFSET(path)},
+    {"to", F_TO, read_path, OFFSET(to)},
+    {"mode", F_MODE, sc_field_mode, OFFSET(mode)},
+    {"offset", F_RANGE, read_size, OFFSET(offset)},
+    {"length", F_RANGE, read_size, OFFSET(length)},
+    {"parents", F_PARENTS, sc_field_bool, OFFSET(parents)},
+    {"recursive", F_RECURSIVE, sc_field_bool, OFFSET(recursive)},
+    {"language", F_CODE, NULL, 0},
+    {"code", F_CODE, NULL, 0},
+    {"mode", F_CODE, NULL, 0},
+    {"command", F_COMMAND, NULL, 0},
+    {"env", F_COMMAND, NULL, 0},
+    {"cwd", F_COMMAND, NULL, 0},
+    {"stdin", F_STDIN, NULL, 0},
+    {"stdin_b64", F_STDIN, NULL, 0},
+    {"limits", F_LIMITS, NULL, 0},
+};
+#define N_FIELDS (sizeof FIELDS / sizeof *FIELDS)
+
+bool sc_keeper_name_ok(const char *name)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+    return len > 0 && len <= SC_KEEPER_NAME_MAX && !name[len];
+}
+
+static int find_request(const json_t *object, const struct row **ret_row, struct sc_err *err)
+{
+    const char *names[N_REQUESTS + 1] = {NULL};
+    char *word = NULL, shown[SC_ERR_FIELD_MAX];
+    const json_t *value = json_object_get(object, "request");
+    if (!value)
+        return sc_err_usage(err, "request", "request: is missing; it says what is asked for");
+    int r = sc_field_text(&word, value, "request", 32, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < N_REQUESTS; i++) {
+        names[i] = REQUESTS[i].name;
+        if (!strcmp(names[i], word))
+            *ret_row = &REQUESTS[i];
+    }
+    if (!*ret_row) {
+        const char *nearest = sc_text_nearest(word, names);
+        sc_text_show(shown, sizeof shown, word, strlen(word));
+        r = sc_err_usage(err, "request", "request: %s: there is no such request; %s%s", shown,
+                         nearest ? "did you mean " : "docs/keeper.md lists them", nearest ? nearest : "");
+    }
+    free(word);
+    return r;
+}
+
+static int unknown_field(const struct row *row, const char *name, struct sc_err *err)
+{
+    const char *names[N_FIELDS + 1] = {NULL};
+    char path[SC_ERR_FIELD_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < N_FIELDS; i++)
+        if (FIELDS[i].bit & row->fields)
+            names[n++] = FIELDS[i].name;
+    sc_json_join_path(path, "", name);
+    return sc_json_unknown_field(path, name, names, err);
+}
+
+/* Reads the fields of the keeper's own; the others are put aside into `of_spec`. */
+static int read_fields(struct sc_keeper_request *request, const struct row *row, const json_t *object,
+                       json_t *of_spec, struct sc_err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        const struct field_row *field = FIELDS, *end = FIELDS + N_FIELDS;
+        int r = 0;
+        if (!strcmp(name, "request"))
+            continue;
+        while (field < end && (!(field->bit & row->fields) || strcmp(field->name, name)))
+            field++;
+        if (field == end)
+            return unknown_field(row, name, err);
+        if (!field->read)
+            r = json_object_set(of_spec, name, value) < 0 ? sc_err_sys(err, -ENOMEM, "request") : 0;
+        else if (!json_is_null(value))
+            r = field->read((char *)request + field->offset, value, name, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static const struct missing {
+    unsigned need;
+    size_t offset;
+    const char *name;
+} TEXTS_NEEDED[] = {
+    {SC_KEEPER_NEEDS_SESSION, OFFSET(session), "session"},
+    {SC_KEEPER_NEEDS_PATH, OFFSET(path), "path"},
+    {SC_KEEPER_NEEDS_TO, OFFSET(to), "to"},
+    {SC_KEEPER_NEEDS_CONTEXT, OFFSET(context), "context"},
+};
+
+static int missing(const char *name, struct sc_err *err)
+{
+    return sc_err_usage(err, name, "%s: is missing", name);
+}
+
+/* Only these limits are a run's or a command's own. */
+static int check_limits(const json_t *limits, bool command, struct sc_err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)limits, name, value)
+    {
+        bool known = !strcmp(name, "wall_ms") || !strcmp(name, "stdout_bytes") ||
+                     !strcmp(name, "stderr_bytes") || (!command && !strcmp(name, "cpu_ms"));
+        char field[SC_ERR_FIELD_MAX + 8], shown[SC_ERR_FIELD_MAX - 8];
+        snprintf(field, sizeof field, "limits.%s", sc_text_show(shown, sizeof shown, name, strlen(name)));
+        if (!known)
+            return sc_err_usage(err, field,
+                                "%s: belongs to the whole session; allowed here are wall_ms, "
+                                "%sstdout_bytes, stderr_bytes",
+                                field, command ? "" : "cpu_ms, ");
+    }
+    return 0;
+}
+
+static int check_code(const struct sc_keeper_request *request, struct sc_err *err)
+{
+    enum sc_lang lang = request->spec.lang;
+    if (!request->spec.code)
+        return missing("code", err);
+    if (request->spec.code_len > SC_SPEC_CODE_MAX)
+        return sc_err_usage(err, "code", "code: at most %llu bytes are allowed", SC_SPEC_CODE_MAX);
+    if (lang != SC_LANG_PYTHON && lang != SC_LANG_NODE && lang != SC_LANG_BASH)
+        return sc_err_usage(err, "language", "language: allowed are python, node, bash");
+    if (request->spec.mode == SC_MODE_PLAIN)
+        return sc_err_usage(err, "mode", "mode: plain: allowed in a session are rich, restricted");
+    if (request->spec.mode == SC_MODE_RESTRICTED && lang != SC_LANG_PYTHON)
+        return sc_err_usage(err, "mode", "mode: restricted is a mode of python");
+    return 0;
+}
+
+static int check(const struct sc_keeper_request *request, struct sc_err *err)
+{
+    for (size_t i = 0; i < sizeof TEXTS_NEEDED / sizeof *TEXTS_NEEDED; i++) {
+        const struct missing *text = &TEXTS_NEEDED[i];
+        if ((request->needs & text->need) && !*(char **)((char *)request + text->offset))
+            return missing(text->name, err);
+    }
+    if ((request->needs & SC_KEEPER_NEEDS_COMMAND) && !request->spec.command)
+        return missing("command", err);
+    if ((request->needs & SC_KEEPER_NEEDS_PROCESS) && !request->process)
+        return missing("process", err);
+    if (request->verb == SC_KEEPER_PROCESS_SIGNAL && !request->signal)
+        return missing("signal", err);
+    if (request->verb == SC_KEEPER_FILE && request->file == SC_FILE_CHMOD && !request->mode)
+        return missing("mode", err);
+    if (request->background && request->pty)
+        return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
+    return request->verb == SC_KEEPER_RUN ? check_code(request, err) : 0;
+}
+
+static int read_object(struct sc_keeper_request *request, const json_t *object, struct sc_err *err)
+{
+    const struct row *row = NULL;
+    if (!json_is_object(object))
+        return sc_json_wrong_type("request", object, "an object", err);
+    int r = find_request(object, &row, err);
+    if (r < 0)
+        return r;
+    request->verb = row->verb;
+    request->needs = row->needs;
+    request->file = row->file;
+    if (row->fields & F_CODE)
+        request->spec.mode = SC_MODE_RICH;
+    if (row->fields & F_LIMITS) {
+        struct sc_limits *limits = &request->spec.limits;
+        limits->wall = limits->cpu = limits->stdout = limits->stderr = SC_UNSET;
+    }
+    json_t *of_spec = json_object();
+    if (!of_spec)
+        return sc_err_sys(err, -ENOMEM, "request");
+    r = read_fields(request, row, object, of_spec, err);
+    if (r == 0 && (row->fields & F_LIMITS))
+        r = check_limits(json_object_get(of_spec, "limits"), row->verb == SC_KEEPER_COMMAND, err);
+    if (r == 0)
+        r = sc_spec_read(&request->spec, of_spec, "", err);
+    json_decref(of_spec);
+    return r < 0 ? r : check(request, err);
+}
+
+int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, size_t len,
+                           struct sc_err *err)
+{
+    json_error_t error;
+    json_t *object = NULL;
+    *request = (struct sc_keeper_request){0};
+    sc_spec_init(&request->spec);
+    if (len > SC_KEEPER_REQUEST_MAX)
+        return sc_err_usage(err, "request", "request: at most %u bytes are allowed", SC_KEEPER_REQUEST_MAX);
+    int r = sc_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, &error);
+    if (r == -ENOMEM)
+        return sc_err_sys(err, r, "request");
+    if (r < 0)
+        return sc_json_parse_error(&error, err);
+    r = read_object(request, object, err);
+    json_decref(object);
+    return r;
+}
+
+void sc_keeper_request_fini(struct sc_keeper_request *request)
+{
+    free(request->session);
+    free(request->name);
+    free(request->context);
+    free(request->path);
+    free(request->to);
+    sc_spec_fini(&request->spec);
+    request->session = request->name = request->context = request->path = request->to = NULL;
+}

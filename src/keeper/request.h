@@ -1,0 +1,71 @@
+/* A client's request as it was read: values only. Reading touches nothing but memory. */
+#ifndef SC_KEEPER_REQUEST_H
+#define SC_KEEPER_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/proto.h"
+#include "base/err.h"
+#include "spec/spec.h"
+
+enum sc_keeper_verb {
+    SC_KEEPER_SESSION_START,
+    SC_KEEPER_SESSION_LIST,
+    SC_KEEPER_SESSION_INFO,
+    SC_KEEPER_SESSION_END,
+    SC_KEEPER_RUN,
+    SC_KEEPER_RUN_INTERRUPT,
+    SC_KEEPER_EXEC,
+    SC_KEEPER_COMMAND,
+    SC_KEEPER_PROCESS_LIST,
+    SC_KEEPER_PROCESS_SIGNAL,
+    SC_KEEPER_CONTEXT_LIST,
+    SC_KEEPER_CONTEXT_RESTART,
+    SC_KEEPER_FILE,
+};
+
+/* What is true of a request before its own fields are looked at; bits. */
+enum sc_keeper_needs {
+    SC_KEEPER_NEEDS_SESSION = 1 << 0, /* names a session of the asking user's that is alive */
+    SC_KEEPER_TAKES_INPUT = 1 << 1,   /* DATA may follow */
+    SC_KEEPER_NEEDS_PATH = 1 << 2,
+    SC_KEEPER_NEEDS_TO = 1 << 3,
+    SC_KEEPER_NEEDS_COMMAND = 1 << 4,
+    SC_KEEPER_NEEDS_CONTEXT = 1 << 5,
+    SC_KEEPER_NEEDS_PROCESS = 1 << 6,
+};
+
+struct sc_keeper_request {
+    enum sc_keeper_verb verb;
+    unsigned needs;         /* enum sc_keeper_needs */
+    enum sc_file_kind file; /* of FILE */
+
+    char *session, *name, *context;
+    char *path, *to;
+    uint64_t idle_ns, total_ns; /* 0: not given */
+    uint64_t offset, length;
+    uint32_t mode; /* permission bits; 0: not given */
+    uint32_t process;
+    uint16_t rows, cols;
+    int signal; /* 0: not given */
+    enum sc_signal_whom whom;
+    bool parents, recursive;
+    bool background, pty, no_stdin;
+    bool whole; /* the output stands in the reply and is not streamed */
+    /* START: the whole spec. RUN, EXEC, COMMAND: code, command, environment, stdin, folder; limits that were
+     * not given are SC_UNSET. */
+    struct sc_spec spec;
+};
+
+/* `request` needs no initialisation and is fit for _fini in any case. Errors are of kind USAGE and name the
+ * field by its path, or of kind SANDBOX when memory ran out. */
+int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, size_t len,
+                           struct sc_err *err);
+void sc_keeper_request_fini(struct sc_keeper_request *request);
+
+/* A name that a client gives: of a session, of a context. */
+#define SC_KEEPER_NAME_MAX 64
+bool sc_keeper_name_ok(const char *name);
+
+#endif

@@ -1,0 +1,255 @@
+/* The keeper's sessions: from a spec to a living cell, on the event loop, to its end. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/json.h"
+#include "cell/cell.h"
+#include "keeper/parts.h"
+#include "keeper/reply.h"
+
+static void on_ended(void *userdata, const char *why, const char *message)
+{
+    struct keeper_session *session = userdata;
+    session->over = true;
+    snprintf(session->why, sizeof session->why, "%.*s", (int)sizeof session->why - 1, why);
+    snprintf(session->message, sizeof session->message, "%.*s", (int)sizeof session->message - 1,
+             message ? message : "");
+}
+
+/* A call that a client waits for is a request for as long as it lasts. */
+static bool is_in_use(const struct keeper_session *session)
+{
+    const struct call *call;
+    TAILQ_FOREACH(call, &session->calls, of_session)
+    {
+        if (call->peer && call->request.verb != SC_KEEPER_SESSION_END)
+            return true;
+    }
+    return false;
+}
+
+static void step(evutil_socket_t fd, short what, void *userdata)
+{
+    struct keeper_session *session = userdata;
+    struct sc_err err = {0};
+    (void)fd;
+    (void)what;
+    if (is_in_use(session))
+        sc_session_touch(session->session);
+    if (sc_session_step(session->session, &err) < 0 && !session->over)
+        on_ended(session, "failed", err.message);
+    if (session->over)
+        session_close(session);
+    else
+        session_arm(session);
+}
+
+void session_arm(struct keeper_session *session)
+{
+    uint64_t due = sc_session_next_ns(session->session), now = sc_now_ns();
+    if (due == UINT64_MAX) {
+        evtimer_del(session->timer);
+        return;
+    }
+    uint64_t wait_us = due > now ? (due - now + 999) / 1000 : 0;
+    const struct timeval wait = {.tv_sec = (time_t)(wait_us / 1000000),
+                                 .tv_usec = (suseconds_t)(wait_us % 1000000)};
+    evtimer_add(session->timer, &wait);
+}
+
+static bool is_taken(const struct keeper *keeper, const char *id)
+{
+    const struct keeper_session *session;
+    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    {
+        if (!strcmp(session->id, id))
+            return true;
+    }
+    return false;
+}
+
+static int choose_id(struct keeper_session *session, const char *name, struct sc_err *err)
+{
+    uint8_t bytes[16];
+    if (name && is_taken(session->keeper, name))
+        return sc_err_usage(err, "name", "name: %s: a session of this name is alive; must be another", name);
+    if (name) {
+        snprintf(session->id, sizeof session->id, "%s", name);
+        return 0;
+    }
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return sc_err_sys(err, -errno, "session: random number");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(session->id + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static int make_plan(struct keeper_session *session, struct sc_err *err)
+{
+    struct sc_spec *spec = &session->spec;
+    const struct sc_host_options options = {.cgroup_parent = spec->cgroup_parent, .want_scope = true};
+    spec->session = true;
+    int r = sc_spec_check(spec, 0, err);
+    if (r == 0)
+        r = sc_host_probe(&session->host, &options, err);
+    if (r == 0)
+        r = sc_spec_check(spec, session->host.memory_bytes, err);
+    if (r == 0)
+        r = sc_plan_make(spec, &session->host, &session->plan, err);
+    return r == 0 ? sc_works_new(session->plan, &session->works, err) : r;
+}
+
+static int open_cell(struct keeper_session *session, const struct sc_keeper_request *request,
+                     struct sc_err *err)
+{
+    struct event_base *base = session->keeper->base;
+    const struct sc_session_options options = {.idle_ns = request->idle_ns, .total_ns = request->total_ns};
+    const struct sc_session_events events = {.userdata = session, .ended = on_ended};
+    int r = make_plan(session, err);
+    if (r == 0)
+        r = sc_session_open(session->works, &options, &events, &session->session, err);
+    if (r < 0)
+        return r;
+    session->timer = evtimer_new(base, step, session);
+    session->readable = event_new(base, sc_session_fd(session->session), EV_READ | EV_PERSIST, step, session);
+    if (!session->timer || !session->readable || event_add(session->readable, NULL) < 0)
+        return sc_err_sys(err, -ENOMEM, "session");
+    return 0;
+}
+
+static void session_free(struct keeper_session *session)
+{
+    if (session->readable)
+        event_free(session->readable);
+    if (session->timer)
+        event_free(session->timer);
+    sc_session_close(session->session);
+    sc_works_free(session->works);
+    sc_plan_free(session->plan);
+    sc_spec_fini(&session->spec);
+    free(session);
+}
+
+int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+                 struct keeper_session **ret_session, struct sc_err *err)
+{
+    unsigned most = keeper->options->sessions;
+    if (keeper->n_sessions >= most)
+        return sc_err_set(
+            err, SC_ERR_HOST, -EAGAIN,
+            "session: %u are alive, which is all that this keeper allows; end one, or start the "
+            "keeper with --sessions",
+            keeper->n_sessions);
+    struct keeper_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return sc_err_sys(err, -ENOMEM, "session");
+    *session = (struct keeper_session){.keeper = keeper, .owner = owner, .since_ns = sc_now_ns()};
+    TAILQ_INIT(&session->calls);
+    session->spec = request->spec;
+    sc_spec_init(&request->spec);
+    int r = choose_id(session, request->name, err);
+    if (r == 0)
+        r = open_cell(session, request, err);
+    if (r < 0) {
+        session_free(session);
+        return r;
+    }
+    TAILQ_INSERT_TAIL(&keeper->sessions, session, entry);
+    keeper->n_sessions++;
+    keeper_watch_idle(keeper);
+    session_arm(session);
+    *ret_session = session;
+    return 0;
+}
+
+static char *last_words(const struct keeper_session *session, const struct call *call)
+{
+    char message[400];
+    if (call->request.verb == SC_KEEPER_SESSION_END)
+        return sc_keeper_reply_value(json_pack("{s:s}", "why", session->why));
+    snprintf(message, sizeof message, "session: it has ended (%s)%s%s", session->why,
+             *session->message ? ": " : "", session->message);
+    return sc_keeper_reply_error("ended", "session", message);
+}
+
+void session_close(struct keeper_session *session)
+{
+    struct keeper *keeper = session->keeper;
+    struct call *call;
+    if (!session->over)
+        on_ended(session, "ended", "the keeper ends");
+    /* First the cell, so that nobody calls back for the calls that are answered now. */
+    sc_session_close(session->session);
+    session->session = NULL;
+    while ((call = TAILQ_FIRST(&session->calls)))
+        call_finish(call, call->peer ? last_words(session, call) : NULL);
+    TAILQ_REMOVE(&keeper->sessions, session, entry);
+    keeper->n_sessions--;
+    session_free(session);
+    keeper_watch_idle(keeper);
+}
+
+static bool may_use(const struct keeper_session *session, uid_t uid)
+{
+    return session->owner == uid || uid == 0;
+}
+
+struct keeper_session *session_find(struct keeper *keeper, uid_t uid, const char *id)
+{
+    struct keeper_session *session;
+    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    {
+        if (!strcmp(session->id, id) && may_use(session, uid))
+            return session;
+    }
+    return NULL;
+}
+
+/* What the session tells of itself, with what the keeper knows. */
+static json_t *value_of(const struct keeper_session *session)
+{
+    json_t *value = NULL;
+    json_error_t where;
+    char *text = sc_session_describe(session->session);
+    int r = text ? sc_json_load(text, strlen(text), 0, &value, &where) : -ENOMEM;
+    free(text);
+    if (r == 0)
+        r = json_object_set_new(value, "session", json_string(session->id));
+    if (r == 0)
+        r = json_object_set_new(value, "uid", json_integer(session->owner));
+    if (r < 0) {
+        json_decref(value);
+        return NULL;
+    }
+    return value;
+}
+
+char *session_describe(const struct keeper_session *session)
+{
+    json_t *value = value_of(session);
+    char *text = sc_json_dump(value, JSON_COMPACT);
+    json_decref(value);
+    return text;
+}
+
+char *session_list(const struct keeper *keeper, uid_t uid)
+{
+    const struct keeper_session *session;
+    json_t *list = json_array();
+    int r = 0;
+    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    {
+        if (may_use(session, uid) && r == 0)
+            r = json_array_append_new(list, value_of(session));
+    }
+    json_t *value = r == 0 ? json_pack("{s:O}", "sessions", list) : NULL;
+    char *text = sc_json_dump(value, JSON_COMPACT);
+    json_decref(value);
+    json_decref(list);
+    return text;
+}
