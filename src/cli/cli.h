@@ -10,6 +10,7 @@ struct sc_cli_args;
 enum sc_cli_exit {
     SC_CLI_EXIT_OK = 0,
     SC_CLI_EXIT_BLOCKED_HOST = 1, /* doctor: no cell can be made here */
+    SC_CLI_EXIT_FILE = 1,         /* session: what the cell's own files answered, as "No such file" */
     SC_CLI_EXIT_USAGE = 2,        /* nothing was started */
     SC_CLI_EXIT_FAILED = 125,     /* Snapcell itself failed */
 };
@@ -26,10 +27,28 @@ enum sc_cli_verb_bit {
     SC_CLI_KEEPER = 1 << 7,
     SC_CLI_CHECK = 1 << 8,
     SC_CLI_JUDGE = 1 << 9,
+    /* `session` and the word behind it. */
+    SC_CLI_SESSION_START = 1 << 10,
+    SC_CLI_SESSION_LS = 1 << 11,
+    SC_CLI_SESSION_RUN = 1 << 12,
+    SC_CLI_SESSION_EXEC = 1 << 13,
+    SC_CLI_SESSION_PUT = 1 << 14,
+    SC_CLI_SESSION_GET = 1 << 15,
+    SC_CLI_SESSION_RM = 1 << 16,
+    SC_CLI_SESSION_MKDIR = 1 << 17,
+    SC_CLI_SESSION_MV = 1 << 18,
+    SC_CLI_SESSION_WATCH = 1 << 19,
+    SC_CLI_SESSION_INFO = 1 << 20,
+    SC_CLI_SESSION_PS = 1 << 21,
+    SC_CLI_SESSION_KILL = 1 << 22,
+    SC_CLI_SESSION_RESTART = 1 << 23,
+    SC_CLI_SESSION_INTERRUPT = 1 << 24,
+    SC_CLI_SESSION_END = 1 << 25,
 };
+#define SC_CLI_SESSIONS (((1u << 26) - 1) & ~((1u << 10) - 1)) /* all those words */
 
 struct sc_cli_verb {
-    const char *name;
+    const char *name; /* two words: the second stands behind the first */
     enum sc_cli_verb_bit bit;
     const char *usage;   /* its command lines, one a line, without the program's name */
     const char *summary; /* one line */
@@ -46,6 +65,8 @@ int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_doctor(const struct sc_cli_args *args);
 int sc_cli_judge(const struct sc_cli_args *args);
+int sc_cli_session(const struct sc_cli_args *args);
+int sc_cli_keeper(const struct sc_cli_args *args);
 int sc_cli_version(const struct sc_cli_args *args);
 int sc_cli_help(const struct sc_cli_args *args);
 

@@ -100,14 +100,17 @@ void sc_cli_help_overview(struct sc_buf *out)
     sc_buf_add_str(out, "Usage: snapcell COMMAND …\n\n"
                         "Runs code that nobody vouches for in a sealed cell of its own.\n\n");
     for (const struct sc_cli_verb *verb = SC_CLI_VERBS; verb->name; verb++)
-        sc_buf_printf(out, "  %-9s %s\n", verb->name, verb->summary);
-    sc_buf_add_str(out, "\n`snapcell help COMMAND` tells more; so does the manual, snapcell(1).\n"
-                        "\nExamples\n"
-                        "  snapcell run --file data.csv --out '*.png' analysis.py data.csv\n"
-                        "  snapcell run --wall 2s --memory 128M -c 'print(6 * 7)' --python\n"
-                        "  snapcell run --json -- bash -c 'echo $HOME'\n"
-                        "  snapcell shell --memory 1G\n"
-                        "  snapcell doctor\n");
+        if (!strchr(verb->name, ' '))
+            sc_buf_printf(out, "  %-9s %s\n", verb->name, verb->summary);
+    sc_buf_add_str(out,
+                   "\n`snapcell help COMMAND` tells more; so does the manual, snapcell(1).\n"
+                   "\nExamples\n"
+                   "  snapcell run --file data.csv --out '*.png' analysis.py data.csv\n"
+                   "  snapcell run --wall 2s --memory 128M -c 'print(6 * 7)' --python\n"
+                   "  snapcell run --json -- bash -c 'echo $HOME'\n"
+                   "  snapcell shell --memory 1G\n"
+                   "  snapcell session start --name work; snapcell session run work --python -c 'x = 1'\n"
+                   "  snapcell doctor\n");
 }
 
 static int unknown_topic(const char *topic)
@@ -120,9 +123,14 @@ static int unknown_topic(const char *topic)
 int sc_cli_help(const struct sc_cli_args *args)
 {
     struct sc_buf out;
-    const struct sc_cli_verb *verb = args->n_operands ? sc_cli_verb_by_name(args->operands[0]) : NULL;
+    char topic[64] = "";
+    if (args->n_operands == 1)
+        snprintf(topic, sizeof topic, "%s", args->operands[0]);
+    else if (args->n_operands)
+        snprintf(topic, sizeof topic, "%s %s", args->operands[0], args->operands[1]);
+    const struct sc_cli_verb *verb = sc_cli_verb_by_name(topic);
     if (args->n_operands && !verb)
-        return unknown_topic(args->operands[0]);
+        return unknown_topic(topic);
     sc_buf_init(&out, HELP_MAX);
     if (verb)
         sc_cli_help_verb(verb, &out);

@@ -43,7 +43,7 @@ int sc_cli_cgroup_parent(struct sc_spec *spec, struct sc_err *err)
     return sc_spec_set(spec, "cgroup-parent", parent, err);
 }
 
-static int read_spec(struct sc_spec *spec, const char *path, struct sc_err *err)
+int sc_cli_read_spec(struct sc_spec *spec, const char *path, struct sc_err *err)
 {
     struct sc_buf text;
     sc_buf_init(&text, SC_SPEC_JSON_MAX);
@@ -186,7 +186,7 @@ static int fill(struct sc_cli_job *job, const struct sc_cli_args *args, struct s
     if (r < 0)
         return r;
     if (args->texts[SC_TEXT_SPEC])
-        r = read_spec(&job->spec, args->texts[SC_TEXT_SPEC], err);
+        r = sc_cli_read_spec(&job->spec, args->texts[SC_TEXT_SPEC], err);
     if (r == 0)
         r = sc_cli_apply(&job->spec, args, err);
     if (r == 0)

@@ -22,6 +22,8 @@ void sc_cli_job_fini(struct sc_cli_job *job);
 
 /* The group below which cells are made: the option's value, else $SNAPCELL_CGROUP_PARENT, else NULL. */
 int sc_cli_cgroup_parent(struct sc_spec *spec, struct sc_err *err);
+/* A request file (--spec) on top of what is there. */
+int sc_cli_read_spec(struct sc_spec *spec, const char *path, struct sc_err *err);
 /* Applies SET, ADD and LANGUAGE options in their order. */
 int sc_cli_apply(struct sc_spec *spec, const struct sc_cli_args *args, struct sc_err *err);
 

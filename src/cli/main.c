@@ -36,8 +36,9 @@ static int fail_usage(const char *word, const char *what, const char *more)
 static int unknown_verb(const char *word)
 {
     const char *names[VERBS_MAX + 1] = {NULL};
-    for (size_t i = 0; i < VERBS_MAX && SC_CLI_VERBS[i].name; i++)
-        names[i] = SC_CLI_VERBS[i].name;
+    for (size_t i = 0, n = 0; n < VERBS_MAX && SC_CLI_VERBS[i].name; i++)
+        if (!strchr(SC_CLI_VERBS[i].name, ' '))
+            names[n++] = SC_CLI_VERBS[i].name;
     const char *nearest = sc_text_nearest(word, names);
     if (access(word, F_OK) == 0)
         return fail_usage(word, "no such command; to run a file: snapcell run FILE", "");

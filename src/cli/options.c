@@ -10,28 +10,34 @@
 
 #define MAKES_CELLS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
 #define RUNS_FILES (SC_CLI_RUN | SC_CLI_PLAN)
+#define STARTS_CELLS (MAKES_CELLS | SC_CLI_SESSION_START)
+#define RUNS_CODE (RUNS_FILES | SC_CLI_SESSION_RUN)
+/* These print what they found. */
+#define TELLS (SC_CLI_SESSION_LS | SC_CLI_SESSION_INFO | SC_CLI_SESSION_PS | SC_CLI_SESSION_WATCH)
+#define RUNS_SESSION (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 static const char WHAT[] = "What runs";
 static const char FILES[] = "Files";
 static const char AROUND[] = "Surroundings";
 static const char OUTPUT[] = "Output";
+static const char SESSION[] = "Sessions";
 
 /* clang-format off */
 const struct sc_cli_option SC_CLI_OPTIONS[] = {
-    {"code", 'c', "CODE", WHAT, RUNS_FILES, SC_OPTION_TEXT, SC_TEXT_CODE,
+    {"code", 'c', "CODE", WHAT, RUNS_CODE, SC_OPTION_TEXT, SC_TEXT_CODE,
      "Run this source text; needs a language. Operands are its arguments."},
-    {"language", 0, "NAME", WHAT, RUNS_FILES, SC_OPTION_SET, 0,
+    {"language", 0, "NAME", WHAT, RUNS_CODE, SC_OPTION_SET, 0,
      "python, node, bash, java or native. Default: told from the file's suffix or first line."},
-    {"python", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language python."},
-    {"node", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language node."},
-    {"bash", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language bash."},
+    {"python", 0, NULL, WHAT, RUNS_CODE, SC_OPTION_LANGUAGE, 0, "Same as --language python."},
+    {"node", 0, NULL, WHAT, RUNS_CODE, SC_OPTION_LANGUAGE, 0, "Same as --language node."},
+    {"bash", 0, NULL, WHAT, RUNS_CODE, SC_OPTION_LANGUAGE, 0, "Same as --language bash."},
     {"java", 0, NULL, WHAT, RUNS_FILES, SC_OPTION_LANGUAGE, 0, "Same as --language java."},
-    {"interpreter", 0, "PATH", WHAT, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"interpreter", 0, "PATH", WHAT, STARTS_CELLS, SC_OPTION_SET, 0,
      "Run with this interpreter of the host; its installation is mounted read-only at the same path."},
-    {"venv", 0, "DIR", WHAT, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"venv", 0, "DIR", WHAT, STARTS_CELLS, SC_OPTION_SET, 0,
      "Run with this Python environment of the host, mounted read-only at the same path."},
-    {"mode", 0, "NAME", WHAT, RUNS_FILES, SC_OPTION_SET, 0,
-     "plain: the program as it is; rich: also the value, the variables and the error of source code (python, node, bash); restricted: the same for a limited Python. Default: plain."},
+    {"mode", 0, "NAME", WHAT, RUNS_CODE, SC_OPTION_SET, 0,
+     "plain: the program as it is; rich: also the value, the variables and the error of source code (python, node, bash); restricted: the same for a limited Python. Default: plain; in a session rich."},
     {"validate", 0, "WHAT", WHAT, RUNS_FILES, SC_OPTION_SET, 0,
      "Read the source before it runs, and block it at a finding, or only report findings; off: do not read it. Default: off."},
     {"rules", 0, "SET|FILE", WHAT, RUNS_FILES, SC_OPTION_ADD, 0,
@@ -40,45 +46,75 @@ const struct sc_cli_option SC_CLI_OPTIONS[] = {
      "A use of this module, or of one below it, is a finding. May be given more than once."},
     {"deny-call", 0, "NAME", WHAT, RUNS_FILES, SC_OPTION_ADD, 0,
      "A call of this function is a finding. May be given more than once."},
-    {"spec", 0, "FILE", WHAT, MAKES_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
+    {"spec", 0, "FILE", WHAT, STARTS_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
      "Start from a request in JSON (docs/spec.md); options given beside it count more."},
 
-    {"file", 0, "SRC[:DST]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
+    {"file", 0, "SRC[:DST]", FILES, STARTS_CELLS, SC_OPTION_ADD, 0,
      "Copy a file into the work folder. May be given more than once."},
-    {"dir", 0, "SRC[:DST[:ro]]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
+    {"dir", 0, "SRC[:DST[:ro]]", FILES, STARTS_CELLS, SC_OPTION_ADD, 0,
      "Copy a folder into the work folder, or with :ro mount it read-only at DST. May be given more than once."},
     {"out", 0, "GLOB[:DIR]", FILES, MAKES_CELLS, SC_OPTION_ADD, 0,
      "Save files of the work folder that match to DIR after the run. Default: the current folder, where nothing is ever replaced. May be given more than once."},
-    {"stdin", 0, "FILE", FILES, RUNS_FILES, SC_OPTION_TEXT, SC_TEXT_STDIN,
-     "The program's stdin; - is the caller's. Default: the caller's, unless that is a terminal or holds the program."},
-    {"disk-backing", 0, "KIND", FILES, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"stdin", 0, "FILE", FILES, RUNS_FILES | RUNS_SESSION, SC_OPTION_TEXT, SC_TEXT_STDIN,
+     "The program's stdin; - is the caller's. Default: the caller's, unless that is a terminal or holds the program; of session run none."},
+    {"disk-backing", 0, "KIND", FILES, STARTS_CELLS, SC_OPTION_SET, 0,
      "What holds the work folder: memory, image (a file system image on disk) or auto."},
 
-    {"env", 0, "NAME=VALUE", AROUND, MAKES_CELLS, SC_OPTION_ADD, 0,
+    {"env", 0, "NAME=VALUE", AROUND, STARTS_CELLS | SC_CLI_SESSION_EXEC, SC_OPTION_ADD, 0,
      "Set an environment variable; nothing of the caller's is passed on. May be given more than once."},
-    {"cwd", 0, "DIR", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"cwd", 0, "DIR", AROUND, STARTS_CELLS | SC_CLI_SESSION_EXEC, SC_OPTION_SET, 0,
      "Folder to start in. Default: the work folder, /home/user."},
-    {"root", 0, "DIR", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"root", 0, "DIR", AROUND, STARTS_CELLS, SC_OPTION_SET, 0,
      "Folder to use as root file system, read-only. Default: made from the host's /usr."},
-    {"profile", 0, "NAME", AROUND, MAKES_CELLS, SC_OPTION_SET, 0,
+    {"profile", 0, "NAME", AROUND, STARTS_CELLS, SC_OPTION_SET, 0,
      "System calls that are allowed: default, or compute (no sockets, no new programs)."},
-    {"pin", 0, "LIST", AROUND, MAKES_CELLS, SC_OPTION_SET, 0, "Use only these processors, as in 0,2-3."},
-    {"cgroup-parent", 0, "GROUP", AROUND, MAKES_CELLS | SC_CLI_DOCTOR | SC_CLI_JUDGE, SC_OPTION_SET, 0,
+    {"pin", 0, "LIST", AROUND, STARTS_CELLS, SC_OPTION_SET, 0, "Use only these processors, as in 0,2-3."},
+    {"cgroup-parent", 0, "GROUP", AROUND, STARTS_CELLS | SC_CLI_DOCTOR | SC_CLI_JUDGE, SC_OPTION_SET, 0,
      "Control group below which the cell's is made. Default: $SNAPCELL_CGROUP_PARENT, else the caller's own."},
-    {"allow-degraded", 0, "LIST", AROUND, MAKES_CELLS | SC_CLI_JUDGE, SC_OPTION_ADD, 0,
+    {"allow-degraded", 0, "LIST", AROUND, STARTS_CELLS | SC_CLI_JUDGE, SC_OPTION_ADD, 0,
      "Accept to go without what this host cannot give: memory, cpu, cpus, io, disk, landlock, open_files, apparmor."},
 
     {"jobs", 0, "N", AROUND, SC_CLI_JUDGE, SC_OPTION_TEXT, SC_TEXT_JOBS,
      "Run this many tests at once. Default: what the task says, else 1."},
 
-    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR | SC_CLI_JUDGE, SC_OPTION_FLAG, SC_FLAG_JSON,
+    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR | SC_CLI_JUDGE | RUNS_SESSION | TELLS, SC_OPTION_FLAG, SC_FLAG_JSON,
      "Print one JSON object on stdout and nothing else."},
     {"overflow", 0, "WHAT", OUTPUT, RUNS_FILES, SC_OPTION_SET, 0,
      "When output passes its limit: cut (drop and count the rest) or end (end the run)."},
-    {"raw", 0, NULL, OUTPUT, SC_CLI_RUN, SC_OPTION_FLAG, SC_FLAG_RAW,
+    {"raw", 0, NULL, OUTPUT, SC_CLI_RUN | RUNS_SESSION, SC_OPTION_FLAG, SC_FLAG_RAW,
      "Send control bytes to the terminal as they are. Default: they are shown, as in ^[."},
     {"verbose", 'v', NULL, OUTPUT, SC_CLI_RUN | SC_CLI_SHELL, SC_OPTION_FLAG, SC_FLAG_VERBOSE,
      "Tell verdict, usage, refusals and artifacts on stderr after the run."},
+
+    {"name", 0, "NAME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_NAME,
+     "What to call the session: letters, digits, -, _ and . Default: 32 random hexadecimal digits."},
+    {"idle", 0, "TIME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_IDLE,
+     "End the session after so long without a request (1s to 24h; default 5m)."},
+    {"total", 0, "TIME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_TOTAL,
+     "End the session after so long in any case (1s to 168h; default 1h)."},
+    {"context", 0, "NAME", SESSION, SC_CLI_SESSION_RUN, SC_OPTION_TEXT, SC_TEXT_CONTEXT,
+     "Run in this namespace of the session; it is made at its first run. Default: the language's own."},
+    {"pty", 0, NULL, SESSION, SC_CLI_SESSION_EXEC, SC_OPTION_FLAG, SC_FLAG_PTY,
+     "Give the command a terminal of the session's own, and relay yours to it."},
+    {"background", 0, NULL, SESSION, SC_CLI_SESSION_EXEC, SC_OPTION_FLAG, SC_FLAG_BACKGROUND,
+     "Print the command's number and leave it running; its output is dropped."},
+    {"unpack", 0, NULL, SESSION, SC_CLI_SESSION_PUT, SC_OPTION_FLAG, SC_FLAG_UNPACK,
+     "SRC is an archive (.tar, .tar.gz, .tgz, .zip): unpack it inside, into the folder DST."},
+    {"parents", 'p', NULL, SESSION, SC_CLI_SESSION_MKDIR, SC_OPTION_FLAG, SC_FLAG_PARENTS,
+     "Make the folders above it too; one that is there is fine."},
+    {"recursive", 'r', NULL, SESSION, SC_CLI_SESSION_RM, SC_OPTION_FLAG, SC_FLAG_RECURSIVE,
+     "Remove folders and all that is in them."},
+    {"signal", 's', "NAME", SESSION, SC_CLI_SESSION_KILL, SC_OPTION_TEXT, SC_TEXT_SIGNAL,
+     "The signal to send, as in TERM, INT, STOP, CONT. Default: KILL."},
+    {"socket", 0, "PATH", SESSION, SC_CLI_SESSIONS | SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_SOCKET,
+     "The keeper's socket. Default: $SNAPCELL_SOCKET, else /run/snapcell/keeper.sock as root, $XDG_RUNTIME_DIR/snapcell/keeper.sock or /tmp/snapcell-UID/keeper.sock."},
+    {"sessions", 0, "N", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_SESSIONS,
+     "Most sessions at once (1 to 1024; default 64)."},
+    {"idle-exit", 0, "TIME", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_IDLE_EXIT,
+     "End after so long without sessions and clients. Default: never."},
+    {"detach", 0, NULL, SESSION, SC_CLI_KEEPER, SC_OPTION_FLAG, SC_FLAG_DETACH,
+     "Leave the terminal's session, and let go of stdout and stderr once clients can connect."},
+
     {"help", 'h', NULL, OUTPUT, ~0u, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
     {NULL},
 };
@@ -120,6 +156,16 @@ static void found_option(struct found *found, const struct sc_cli_option *option
                             .which = option->which};
 }
 
+/* A run of a session has some limits of its own; the others are the session's. */
+static unsigned limit_verbs(const struct sc_limit_row *row)
+{
+    static const char *const of_run[] = {"wall", "cpu", "stdout", "stderr"};
+    for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
+        if (!strcmp(row->option, of_run[i]))
+            return SC_CLI_LIMIT_VERBS | SC_CLI_RUN_LIMIT_VERBS;
+    return SC_CLI_LIMIT_VERBS;
+}
+
 static bool find_long(struct found *found, unsigned verb, const char *name, size_t len)
 {
     const struct sc_cli_option *option = option_by_name(verb, name, len);
@@ -127,7 +173,9 @@ static bool find_long(struct found *found, unsigned verb, const char *name, size
         found_option(found, option);
         return true;
     }
-    const struct sc_limit_row *row = verb & SC_CLI_LIMIT_VERBS ? sc_limit_row_by_option(name, len) : NULL;
+    const struct sc_limit_row *row = sc_limit_row_by_option(name, len);
+    if (row && !(limit_verbs(row) & verb))
+        row = NULL;
     if (row)
         *found = (struct found){.given = {.kind = SC_OPTION_SET, .name = row->option}, .metavar = "VALUE"};
     return row != NULL;
@@ -159,21 +207,21 @@ void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const str
     for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
         if (o->verbs & verbs)
             visit(userdata, o);
-    if (!(verbs & SC_CLI_LIMIT_VERBS))
-        return;
     for (const struct sc_limit_row *row = SC_LIMIT_ROWS; row->option; row++) {
+        if (!(limit_verbs(row) & verbs))
+            continue;
         limit_help(row, help, sizeof help);
         const struct sc_cli_option option = {.name = row->option,
                                              .metavar = limit_metavar(row->kind),
                                              .group = "Limits",
-                                             .verbs = SC_CLI_LIMIT_VERBS,
+                                             .verbs = limit_verbs(row),
                                              .kind = SC_OPTION_SET,
                                              .help = help};
         visit(userdata, &option);
     }
 }
 
-#define NAMES_MAX 96
+#define NAMES_MAX 128
 
 struct names {
     const char *v[NAMES_MAX + 1]; /* NULL-terminated; the strings live in the tables */
@@ -295,11 +343,10 @@ static void put_last(char **at)
     at[0] = word;
 }
 
-int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
-                      struct sc_err *err)
+/* Options; what is left are the operands. */
+static int parse_from(struct sc_cli_args *args, char **at, struct sc_err *err)
 {
-    char **at = argv, **end = argv;
-    *args = (struct sc_cli_args){.verb = verb};
+    char **end = at;
     while (*end)
         end++;
     while (at < end && !args->dashes) {
@@ -309,7 +356,7 @@ int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, 
             at++;
         } else if (is_option_word(*at)) {
             r = parse_option(args, &at, err);
-        } else if (verb->bit & SC_CLI_MIXED_VERBS) {
+        } else if (args->verb->bit & SC_CLI_MIXED_VERBS) {
             put_last(at);
             end--;
         } else {
@@ -321,9 +368,25 @@ int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, 
         }
     }
     args->operands = at;
+    args->n_operands = 0;
     while (at[args->n_operands])
         args->n_operands++;
     return 0;
+}
+
+int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
+                      struct sc_err *err)
+{
+    *args = (struct sc_cli_args){.verb = verb};
+    return parse_from(args, argv, err);
+}
+
+int sc_cli_args_shift(struct sc_cli_args *args, const char **ret_first, struct sc_err *err)
+{
+    if (args->n_operands == 0 || args->dashes)
+        return 0;
+    *ret_first = args->operands[0];
+    return parse_from(args, args->operands + 1, err);
 }
 
 void sc_cli_args_fini(struct sc_cli_args *args)

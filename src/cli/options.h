@@ -23,9 +23,29 @@ enum sc_cli_flag {
     SC_FLAG_VERBOSE = 1 << 1,
     SC_FLAG_RAW = 1 << 2,
     SC_FLAG_HELP = 1 << 3,
+    SC_FLAG_PTY = 1 << 4,
+    SC_FLAG_BACKGROUND = 1 << 5,
+    SC_FLAG_UNPACK = 1 << 6,
+    SC_FLAG_PARENTS = 1 << 7,
+    SC_FLAG_RECURSIVE = 1 << 8,
+    SC_FLAG_DETACH = 1 << 9,
 };
 
-enum sc_cli_text { SC_TEXT_CODE, SC_TEXT_STDIN, SC_TEXT_SPEC, SC_TEXT_JOBS, SC_CLI_TEXTS };
+enum sc_cli_text {
+    SC_TEXT_CODE,
+    SC_TEXT_STDIN,
+    SC_TEXT_SPEC,
+    SC_TEXT_JOBS,
+    SC_TEXT_SOCKET,
+    SC_TEXT_IDLE,
+    SC_TEXT_TOTAL,
+    SC_TEXT_NAME,
+    SC_TEXT_CONTEXT,
+    SC_TEXT_SIGNAL,
+    SC_TEXT_SESSIONS,
+    SC_TEXT_IDLE_EXIT,
+    SC_CLI_TEXTS
+};
 
 struct sc_cli_option {
     const char *name;    /* without dashes */
@@ -41,7 +61,9 @@ struct sc_cli_option {
 /* The table, ended by a row whose name is NULL. Rows of one group stand together. */
 extern const struct sc_cli_option SC_CLI_OPTIONS[];
 /* Verbs that take every limit as an option. */
-#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
+#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START)
+/* Verbs that take those of one run. */
+#define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 /* Verbs whose options may also stand behind their operands: these are no program's own words. */
 #define SC_CLI_MIXED_VERBS SC_CLI_JUDGE
@@ -69,6 +91,9 @@ struct sc_cli_args {
  * error names option, value and what is allowed. */
 int sc_cli_args_parse(struct sc_cli_args *args, const struct sc_cli_verb *verb, char **argv,
                       struct sc_err *err);
+/* Takes the first operand into *ret_first and parses on behind it: for verbs that name a thing first. Without
+ * one, or when it stands behind "--", nothing happens. */
+int sc_cli_args_shift(struct sc_cli_args *args, const char **ret_first, struct sc_err *err);
 void sc_cli_args_fini(struct sc_cli_args *args);
 
 /* Visits the options of the verbs in `verbs` in the order of help, groups together, limits as rows like any

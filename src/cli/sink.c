@@ -69,6 +69,11 @@ void sc_cli_sink_push(struct sc_cli_sink *sink)
     drain(sink, -1, 0);
 }
 
+void sc_cli_sink_drain(struct sc_cli_sink *sink, int stop_fd)
+{
+    drain(sink, stop_fd, -1);
+}
+
 void sc_cli_sink_add(struct sc_cli_sink *sink, const void *data, size_t len)
 {
     if (sink->broken)

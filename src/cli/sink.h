@@ -26,6 +26,8 @@ void sc_cli_sink_fini(struct sc_cli_sink *sink);
 void sc_cli_sink_add(struct sc_cli_sink *sink, const void *data, size_t len);
 /* Writes what can be written now. */
 void sc_cli_sink_push(struct sc_cli_sink *sink);
+/* Writes all that waits, as long as it takes, or until `stop_fd` (or -1) becomes readable. */
+void sc_cli_sink_drain(struct sc_cli_sink *sink, int stop_fd);
 /* Writes all that waits, and the guard's rest. Gives up when `stop_fd` (or -1) becomes readable. */
 void sc_cli_sink_finish(struct sc_cli_sink *sink, int stop_fd);
 

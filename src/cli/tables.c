@@ -6,7 +6,8 @@
  * Lines of the template that consist of one of these are replaced, all others copied:
  *     @verbs@            every command
  *     @options VERB@     options of a command ("all": of every command)
- *     @values VERB@      names of those that take a value (bash only) */
+ *     @values VERB@      names of those that take a value (bash only)
+ *     @words VERB@       the words behind it (bash only) */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ struct writer {
 NOT_HERE(sc_cli_run)
 NOT_HERE(sc_cli_plan)
 NOT_HERE(sc_cli_shell)
+NOT_HERE(sc_cli_session)
+NOT_HERE(sc_cli_keeper)
 NOT_HERE(sc_cli_doctor)
 NOT_HERE(sc_cli_version)
 NOT_HERE(sc_cli_help)
@@ -60,11 +63,15 @@ static void put_markdown(const char *text)
     }
 }
 
+/* An option that all words of `session` take is said to be of `session`. */
 static void put_verbs_of(const struct sc_cli_option *option)
 {
     const char *before = "";
+    unsigned verbs = option->verbs;
+    if ((verbs & SC_CLI_SESSIONS) == SC_CLI_SESSIONS)
+        verbs = (verbs & ~SC_CLI_SESSIONS) | SC_CLI_SESSION;
     for (const struct sc_cli_verb *verb = SC_CLI_VERBS; verb->name; verb++)
-        if (option->verbs & verb->bit) {
+        if (verbs & verb->bit) {
             printf("%s%s", before, verb->name);
             before = ", ";
         }
@@ -135,6 +142,13 @@ static void visit_option(void *userdata, const struct sc_cli_option *option)
     writer->group = option->group;
 }
 
+/* "session start" is one of "session". */
+static bool is_word_of(const struct sc_cli_verb *verb, const struct sc_cli_verb *of)
+{
+    size_t len = strlen(of->name);
+    return !strncmp(verb->name, of->name, len) && verb->name[len] == ' ';
+}
+
 static void put_options(enum format format, const char *name, bool values_only)
 {
     struct writer writer = {.format = format, .values_only = values_only};
@@ -143,7 +157,10 @@ static void put_options(enum format format, const char *name, bool values_only)
         fprintf(stderr, "tables: %s: no such command\n", name);
         exit(1);
     }
-    unsigned bits = verb ? verb->bit : SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_DOCTOR;
+    unsigned bits = 0;
+    for (const struct sc_cli_verb *any = SC_CLI_VERBS; any->name; any++)
+        if (!verb || any == verb || is_word_of(any, verb))
+            bits |= any->bit;
     if (format == BASH)
         fputs("        words=\"", stdout);
     sc_cli_options_each(bits, visit_option, &writer);
@@ -193,6 +210,8 @@ static void put_verbs(enum format format)
     if (format == BASH)
         fputs("        words=\"", stdout);
     for (const struct sc_cli_verb *verb = SC_CLI_VERBS; verb->name; verb++) {
+        if (format == BASH && strchr(verb->name, ' '))
+            continue;
         if (format == BASH)
             printf(" %s", verb->name);
         else if (format == MAN)
@@ -204,6 +223,17 @@ static void put_verbs(enum format format)
         puts("\"");
 }
 
+/* What may stand behind `name`. */
+static void put_words(const char *name)
+{
+    const struct sc_cli_verb *of = sc_cli_verb_by_name(name);
+    fputs("        words=\"", stdout);
+    for (const struct sc_cli_verb *verb = SC_CLI_VERBS; verb->name; verb++)
+        if (of && is_word_of(verb, of))
+            printf(" %s", strchr(verb->name, ' ') + 1);
+    puts("\"");
+}
+
 static void put_line(enum format format, char *line)
 {
     char name[32];
@@ -213,6 +243,8 @@ static void put_line(enum format format, char *line)
         put_options(format, name, false);
     else if (sscanf(line, "@values %31[a-z]@", name) == 1)
         put_options(format, name, true);
+    else if (sscanf(line, "@words %31[a-z]@", name) == 1)
+        put_words(name);
     else
         puts(line);
 }

@@ -39,6 +39,79 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "processor time, wall time, peak of memory, and why.\n"
      "Exit status: 0 when every test is accepted, 1 when not, 130 cancelled, 125 Snapcell itself failed, 2 bad usage.",
      sc_cli_judge},
+    {"session", SC_CLI_SESSION,
+     "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|end …",
+     "Work in a cell that stays: it keeps files, processes and interpreter state between commands.",
+     "`session start` makes one and prints its ID; the other words name it. A session ends by `session end`, or "
+     "after its idle or total time. A keeper process owns the sessions of a user; the first `session start` "
+     "starts it.\n"
+     "Paths are in the cell: absolute, or relative to the work folder /home/user.\n"
+     "Exit status: of run and exec as of `snapcell run`; of the others 0, 1 when the cell's files answered with "
+     "an error, 2 for bad usage or an unknown session, 125 when Snapcell itself failed.",
+     sc_cli_session},
+    {"session start", SC_CLI_SESSION_START,
+     "session start [OPTION…]",
+     "Make a session and print its ID.",
+     "Limits are the whole session's; wall, cpu, stdout and stderr are what each of its runs gets unless it says "
+     "otherwise.",
+     sc_cli_session},
+    {"session ls", SC_CLI_SESSION_LS,
+     "session ls [OPTION…] [ID [PATH]]",
+     "List your sessions, or a folder of one.",
+     "",
+     sc_cli_session},
+    {"session run", SC_CLI_SESSION_RUN,
+     "session run ID [OPTION…] FILE\n"
+     "session run ID [OPTION…] -c CODE --python|--node|--bash\n"
+     "session run ID [OPTION…] --python|--node|--bash -",
+     "Run code in one of the session's interpreters, which keeps its state.",
+     "Output is passed on as it comes; behind it stands the value of the last expression, as in a notebook. "
+     "SIGINT interrupts the run, and the interpreter keeps its state; a second one leaves it.",
+     sc_cli_session},
+    {"session exec", SC_CLI_SESSION_EXEC,
+     "session exec ID [OPTION…] -- COMMAND [ARG…]",
+     "Run a command in the session.",
+     "stdin is passed on as it comes, unless it is a terminal and --pty is not given. A command that gets stdin "
+     "from a pipe, or a terminal, is not limited in time and output unless an option says so, and has no limit of "
+     "processor time.",
+     sc_cli_session},
+    {"session put", SC_CLI_SESSION_PUT,
+     "session put ID [OPTION…] SRC [DST]",
+     "Copy a file or a folder of yours into the session.",
+     "DST is the new path; without it the name stays and it lies in the work folder. SRC may be - for stdin; DST "
+     "must then be given. A folder is sent as one stream: its files and folders, no links and no special files.",
+     sc_cli_session},
+    {"session get", SC_CLI_SESSION_GET,
+     "session get ID [OPTION…] PATH [DST]",
+     "Copy a file or a folder out of the session.",
+     "DST is the new path; without it the name stays and it lies in the current folder; - is stdout, for a file. "
+     "Of a folder only files and folders are taken, and nothing that is there is replaced.",
+     sc_cli_session},
+    {"session rm", SC_CLI_SESSION_RM, "session rm ID [OPTION…] PATH…", "Remove files of the session.", "",
+     sc_cli_session},
+    {"session mkdir", SC_CLI_SESSION_MKDIR, "session mkdir ID [OPTION…] PATH…", "Make folders in the session.", "",
+     sc_cli_session},
+    {"session mv", SC_CLI_SESSION_MV, "session mv ID OLD NEW", "Rename a file of the session.", "",
+     sc_cli_session},
+    {"session watch", SC_CLI_SESSION_WATCH, "session watch ID [OPTION…] [PATH]",
+     "Tell what changes in a folder of the session, a line each, until it is interrupted.", "", sc_cli_session},
+    {"session info", SC_CLI_SESSION_INFO, "session info ID", "Tell about a session in JSON.", "", sc_cli_session},
+    {"session ps", SC_CLI_SESSION_PS, "session ps ID", "List the session's commands.",
+     "Those that `session exec` started with --background, or with stdin or a terminal.", sc_cli_session},
+    {"session kill", SC_CLI_SESSION_KILL, "session kill ID [OPTION…] NUMBER",
+     "Send a signal to a command of the session and all that came from it.", "", sc_cli_session},
+    {"session restart", SC_CLI_SESSION_RESTART, "session restart ID CONTEXT",
+     "Forget a context's state; its next run starts a new interpreter.", "", sc_cli_session},
+    {"session interrupt", SC_CLI_SESSION_INTERRUPT, "session interrupt ID [CONTEXT]",
+     "Interrupt what runs in a context, or in all; their state stays.", "", sc_cli_session},
+    {"session end", SC_CLI_SESSION_END, "session end ID", "End a session and all that is in it.", "",
+     sc_cli_session},
+    {"keeper", SC_CLI_KEEPER,
+     "keeper [OPTION…]",
+     "Own the sessions of this user, and serve `snapcell session`.",
+     "It serves until SIGTERM, SIGINT or SIGHUP, then ends every session and leaves nothing behind. Only its own user and root "
+     "may connect.",
+     sc_cli_keeper},
     {"doctor", SC_CLI_DOCTOR,
      "doctor [OPTION…]",
      "Tell what this host offers and lacks, and how to mend it.",

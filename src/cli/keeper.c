@@ -1,0 +1,181 @@
+/* `snapcell keeper`, and starting one.
+ *
+ * Who finds no keeper starts this program again as `snapcell keeper --detach`, twice forked, and waits until
+ * its stderr is closed: either it serves by then, or it said why not, or another one was faster. The lock
+ * decides between those; who lost it connects to the winner. */
+#include "cli/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "base/sys.h"
+#include "cli/options.h"
+#include "cli/say.h"
+#include "keeper/keeper.h"
+
+#define STARTED_IDLE_EXIT "10m"
+#define PATIENCE_NS (10 * SC_NS_PER_S)
+#define PAUSE_MS 20 /* while another one's keeper comes up or goes */
+#define IDLE_LEAST SC_NS_PER_S
+#define IDLE_MOST (7 * 24 * 3600 * SC_NS_PER_S)
+
+static int parse_time(const char *text, const char *option, uint64_t *ret_ns, struct sc_err *err)
+{
+    uint64_t ns = 0;
+    if (!text)
+        return 0;
+    if (sc_parse_duration(text, &ns) < 0 || ns < IDLE_LEAST || ns > IDLE_MOST)
+        return sc_err_usage(err, option, "%s: %s: must be a duration like 90s or 10m, 1s to 168h", option,
+                            text);
+    *ret_ns = ns;
+    return 0;
+}
+
+static int parse_options(const struct sc_cli_args *args, struct sc_keeper_options *options,
+                         struct sc_err *err)
+{
+    const char *sessions = args->texts[SC_TEXT_SESSIONS];
+    uint64_t most = SC_KEEPER_SESSIONS_STANDARD;
+    if (args->n_operands)
+        return sc_err_usage(err, "", "keeper %s: takes no operands", args->operands[0]);
+    if (sessions && (sc_parse_u64(sessions, &most) < 0 || most < 1 || most > SC_KEEPER_SESSIONS_MOST))
+        return sc_err_usage(err, "sessions", "sessions: %s: allowed are 1 to %d", sessions,
+                            SC_KEEPER_SESSIONS_MOST);
+    options->sessions = (unsigned)most;
+    return parse_time(args->texts[SC_TEXT_IDLE_EXIT], "idle-exit", &options->idle_ns, err);
+}
+
+/* The socket's folder is held by now; the one that the keeper was started in is nobody's business. */
+static void leave_folder(void)
+{
+    if (chdir("/") < 0)
+        sc_cli_say("keeper: cannot leave the folder it was started in: %s", strerror(errno));
+}
+
+/* Whoever waits for stderr's end knows now that clients can connect. */
+static void let_go(void)
+{
+    leave_folder();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    (void)dup2(null, STDOUT_FILENO);
+    (void)dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+int sc_cli_keeper(const struct sc_cli_args *args)
+{
+    bool detach = args->flags & SC_FLAG_DETACH;
+    struct sc_keeper_options options = {.path = args->texts[SC_TEXT_SOCKET],
+                                        .serving = detach ? let_go : leave_folder};
+    struct sc_err err = {0};
+    if (parse_options(args, &options, &err) < 0)
+        return sc_cli_fail(&err);
+    if (detach)
+        (void)setsid(); /* it fails only for who leads a session already */
+    int r = sc_keeper_serve(&options, &err);
+    /* Started by several at once: one serves, and that is what all of them wanted. */
+    if (r == -EADDRINUSE && detach)
+        return SC_CLI_EXIT_OK;
+    return r < 0 ? sc_cli_fail(&err) : SC_CLI_EXIT_OK;
+}
+
+/* ---- starting one ---- */
+
+/* In the child of the child: nothing of the caller's comes along but folder and environment. */
+static void become_keeper(const char *path, int said)
+{
+    const char *argv[] = {"snapcell",        "keeper", "--detach", "--idle-exit",
+                          STARTED_IDLE_EXIT, NULL,     NULL,       NULL};
+    sigset_t none;
+    if (path) {
+        argv[5] = "--socket";
+        argv[6] = path;
+    }
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(said, STDERR_FILENO) < 0 || sc_sys_close_range(STDERR_FILENO + 1, ~0u, 0) < 0)
+        _exit(SC_CLI_EXIT_FAILED);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execv("/proc/self/exe", (char *const *)argv);
+    sc_cli_say("keeper: /proc/self/exe: %s", strerror(errno));
+    _exit(SC_CLI_EXIT_FAILED);
+}
+
+/* What the new keeper says until it serves or ends; nothing is good. */
+static void read_said(int said, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    ssize_t n;
+    while ((n = read(said, ret_text + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR))
+        used += n > 0 ? (size_t)n : 0;
+    ret_text[used] = '\0';
+    ret_text[strcspn(ret_text, "\n")] = '\0';
+}
+
+static int start_keeper(const char *path, struct sc_err *err)
+{
+    static const char own[] = "snapcell: ";
+    char text[SC_ERR_MESSAGE_MAX];
+    int from = -1, to = -1;
+    int r = sc_pipe(&from, &to);
+    pid_t pid = r < 0 ? -1 : fork();
+    if (pid < 0) {
+        r = sc_err_sys(err, r < 0 ? r : -errno, "keeper: start");
+        goto out;
+    }
+    if (pid == 0) {
+        /* Not the caller's child, so that nobody has to wait for it. */
+        pid_t keeper = fork();
+        if (keeper == 0)
+            become_keeper(path, to);
+        _exit(keeper < 0 ? SC_CLI_EXIT_FAILED : SC_CLI_EXIT_OK);
+    }
+    sc_close(&to);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    read_said(from, text, sizeof text);
+    if (*text)
+        r = sc_err_set(err, SC_ERR_HOST, -EIO, "%s",
+                       text + (strncmp(text, own, strlen(own)) ? 0 : strlen(own)));
+out:
+    sc_close(&from);
+    sc_close(&to);
+    return r;
+}
+
+static bool nobody_serves(int r)
+{
+    return r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET;
+}
+
+int sc_cli_keeper_reach(const char *path, struct sc_keeper_client **ret_client, struct sc_err *err)
+{
+    uint64_t until = sc_now_ns() + PATIENCE_NS;
+    for (;;) {
+        int r = sc_keeper_client_open(path, ret_client, err);
+        if (!nobody_serves(r))
+            return r;
+        if (sc_now_ns() >= until)
+            return r;
+        r = start_keeper(path, err);
+        if (r == 0)
+            r = sc_keeper_client_open(path, ret_client, err);
+        if (!nobody_serves(r))
+            return r;
+        /* Another one holds the lock and does not serve yet, or does not any more. */
+        poll(NULL, 0, PAUSE_MS);
+    }
+}

@@ -1,0 +1,108 @@
+/* `snapcell session start`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/num.h"
+#include "cli/job.h"
+#include "cli/say.h"
+#include "cli/session.h"
+
+/* The keeper has another working folder: host paths go to it as they are meant here. */
+static int make_absolute(char **path, const char *folder)
+{
+    char *whole = NULL;
+    if (!*path || **path == '/')
+        return 0;
+    if (asprintf(&whole, "%s/%s", folder, *path) < 0)
+        return -ENOMEM;
+    free(*path);
+    *path = whole;
+    return 0;
+}
+
+static int make_all_absolute(struct sc_spec *spec, struct sc_err *err)
+{
+    char folder[PATH_MAX];
+    if (!getcwd(folder, sizeof folder))
+        return sc_err_sys(err, -errno, "session start: working folder");
+    int r = make_absolute(&spec->root, folder);
+    if (r == 0)
+        r = make_absolute(&spec->venv, folder);
+    if (r == 0)
+        r = make_absolute(&spec->interpreter, folder);
+    for (size_t i = 0; i < spec->n_files && r == 0; i++)
+        r = make_absolute(&spec->files[i].host, folder);
+    for (size_t i = 0; i < spec->n_dirs && r == 0; i++)
+        r = make_absolute(&spec->dirs[i].host, folder);
+    return r < 0 ? sc_err_sys(err, r, "session start") : 0;
+}
+
+static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct sc_err *err)
+{
+    struct sc_spec spec;
+    json_error_t where;
+    char *text = NULL;
+    sc_spec_init(&spec);
+    int r = args->texts[SC_TEXT_SPEC] ? sc_cli_read_spec(&spec, args->texts[SC_TEXT_SPEC], err) : 0;
+    if (r == 0)
+        r = sc_cli_apply(&spec, args, err);
+    if (r == 0)
+        r = sc_cli_cgroup_parent(&spec, err);
+    if (r == 0)
+        r = make_all_absolute(&spec, err);
+    if (r == 0) {
+        text = sc_spec_to_json(&spec);
+        r = text ? sc_json_load(text, strlen(text), JSON_ALLOW_NUL, ret_value, &where) : -ENOMEM;
+        if (r < 0)
+            sc_err_sys(err, r, "session start: request");
+    }
+    free(text);
+    sc_spec_fini(&spec);
+    return r;
+}
+
+static int add_time(json_t *request, const char *member, const char *option, const char *text,
+                    struct sc_err *err)
+{
+    uint64_t ns = 0;
+    if (!text)
+        return 0;
+    if (sc_parse_duration(text, &ns) < 0)
+        return sc_err_usage(err, option, "%s: %s: must be a duration like 90s, 5m or 1h", option, text);
+    if (json_object_set_new(request, member, json_real((double)ns / (double)SC_NS_PER_MS)) < 0)
+        return sc_err_sys(err, -ENOMEM, "session start");
+    return 0;
+}
+
+int sc_cli_session_start(struct sc_cli_session *session)
+{
+    const struct sc_cli_args *args = &session->args;
+    struct sc_err err = {0};
+    json_t *spec = NULL, *reply = NULL;
+    if (session->id)
+        return sc_cli_session_usage(session, "takes no operands; --name names a session");
+    if (spec_value(args, &spec, &err) < 0)
+        return sc_cli_session_fail(&err);
+    json_t *request = json_pack("{s:s, s:s*, s:o}", "request", "session.start", "name",
+                                args->texts[SC_TEXT_NAME], "spec", spec);
+    int r = add_time(request, "idle_ms", "idle", args->texts[SC_TEXT_IDLE], &err);
+    if (r == 0)
+        r = add_time(request, "total_ms", "total", args->texts[SC_TEXT_TOTAL], &err);
+    if (r < 0) {
+        json_decref(request);
+        return sc_cli_session_fail(&err);
+    }
+    const struct sc_keeper_exchange exchange = {.stop_fd = session->signal_fd};
+    if (sc_keeper_ask(session->client, request, &exchange, &reply, &err) < 0)
+        return sc_cli_session_fail(&err);
+    const char *id = json_string_value(json_object_get(reply, "session"));
+    int status = sc_cli_print(strdup(id ? id : ""));
+    json_decref(reply);
+    return status;
+}

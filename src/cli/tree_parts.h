@@ -1,0 +1,8 @@
+/* The two bodies, apart for tests. 0 or negative errno; what went wrong has been told. */
+#ifndef SC_CLI_TREE_PARTS_H
+#define SC_CLI_TREE_PARTS_H
+
+int sc_cli_tree_pack(int out, const char *path);
+int sc_cli_tree_unpack(int in, int folder);
+
+#endif
