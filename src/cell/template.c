@@ -51,7 +51,7 @@ static int open_parent(int root, const char *path, const char **ret_name)
         return at;
     at = open_inside(root, ".");
     char *slash = prefix;
-    for (char *part = prefix; at >= 0 && slash; part = slash + 1) {
+    for (char *part = prefix; at >= 0 && slash; part = slash ? slash + 1 : NULL) {
         slash = strchr(part, '/');
         if (slash)
             *slash = '\0';
