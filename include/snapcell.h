@@ -2,10 +2,11 @@
  *
  *     probe the host → fill a spec → make a plan → run it any number of times → read the result
  *
- * No function logs, exits, starts a thread or keeps global state. Objects are used by one thread at a time;
- * different objects may be used by different threads. Functions return 0 or a count, or a negative errno; the
- * story is then in the `struct snapcell_error` passed last (NULL is allowed). Outputs named `ret_…` are
- * untouched on failure. Strings are UTF-8 and NUL-terminated unless a length stands beside them.
+ * No function logs, exits or keeps global state, and none but snapcell_judge starts a thread. Objects are
+ * used by one thread at a time; different objects may be used by different threads. Functions return 0 or a
+ * count, or a negative errno; the story is then in the `struct snapcell_error` passed last (NULL is allowed).
+ * Outputs named `ret_…` are untouched on failure. Strings are UTF-8 and NUL-terminated unless a length stands
+ * beside them.
  *
  * Each cell's first process is a child of the calling process. The library waits for it by its id and is not
  * disturbed by a SIGCHLD that is ignored or handled; a caller that waits for any child may get the id of a
@@ -217,6 +218,35 @@ int snapcell_session_rename(struct snapcell_session *session, const char *path, 
                             struct snapcell_error *error);
 int snapcell_session_remove(struct snapcell_session *session, const char *path, int recursive,
                             struct snapcell_error *error);
+
+/* ---- judge ---- */
+
+struct snapcell_judgement;
+
+struct snapcell_judge_callbacks {
+    void *userdata;
+    /* A test has come to its verdict. Tests end in threads of the library's; one of these functions is called
+     * at a time. */
+    void (*tested)(void *userdata, size_t test, const char *verdict);
+    /* A non-zero answer ends what runs and skips the rest. */
+    int (*cancelled)(void *userdata);
+};
+
+/* Build once, run many: the task in JSON (docs/judge.md) is built in one cell and run for each of its tests
+ * in fresh ones. 0: the judgement tells everything, also that nothing could be built. `callbacks` may be
+ * NULL. Starts one thread less than the task's `jobs`; they are gone when it returns. */
+int snapcell_judge(const char *json, size_t len, const struct snapcell_host *host,
+                   const struct snapcell_judge_callbacks *callbacks,
+                   struct snapcell_judgement **ret_judgement, struct snapcell_error *error);
+void snapcell_judgement_free(struct snapcell_judgement *judgement);
+/* "accepted", or that of the first test that was not, or "build_error". */
+const char *snapcell_judgement_verdict(const struct snapcell_judgement *judgement);
+size_t snapcell_judgement_tests(const struct snapcell_judgement *judgement);
+/* Of one test, counted from 0; NULL and 0 beyond the last. */
+const char *snapcell_judgement_test_verdict(const struct snapcell_judgement *judgement, size_t test);
+uint64_t snapcell_judgement_test_cpu_ns(const struct snapcell_judgement *judgement, size_t test);
+/* The whole judgement as docs/judge.md describes it; heap text. */
+char *snapcell_judgement_json(const struct snapcell_judgement *judgement);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,9 @@ struct snapcell_result {
  * it. */
 struct sc_err *sc_api_error(struct snapcell_error *error);
 int sc_api_no_memory(struct sc_err *err);
+/* Where groups are made was settled when the host was probed: a spec that says otherwise would not be obeyed,
+ * and is refused. */
+int sc_api_check_parent(const struct sc_spec *spec, const struct snapcell_host *host, struct sc_err *err);
 /* A checked copy of `spec`, and its plan. Both are the caller's to free, also when it fails. */
 int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_host *host,
                 struct sc_spec *ret_spec, struct sc_plan **ret_plan, struct sc_err *err);

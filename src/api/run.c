@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where groups are made was settled when the host was probed: a spec that says otherwise would not be obeyed.
- */
-static int check_parent(const struct sc_spec *spec, const struct snapcell_host *host, struct sc_err *err)
+int sc_api_check_parent(const struct sc_spec *spec, const struct snapcell_host *host, struct sc_err *err)
 {
     const char *probed = host->cgroup_parent ? host->cgroup_parent : "";
     if (!spec->cgroup_parent || !strcmp(spec->cgroup_parent, probed))
@@ -26,7 +24,7 @@ int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_
     ret_spec->session = session;
     int r = sc_spec_check(ret_spec, host->host.memory_bytes, err);
     if (r == 0)
-        r = check_parent(ret_spec, host, err);
+        r = sc_api_check_parent(ret_spec, host, err);
     return r < 0 ? r : sc_plan_make(ret_spec, &host->host, ret_plan, err);
 }
 

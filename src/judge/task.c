@@ -72,6 +72,16 @@ static int check_spec(const struct sc_spec *spec, const char *part, uint64_t hos
     return r < 0 ? sc_err_wrap(err, r, "%s", part) : 0;
 }
 
+/* The host was looked at for one place where groups are made. */
+static int check_parent(const struct sc_judge_task *task, const struct sc_spec *spec, const char *part,
+                        struct sc_err *err)
+{
+    const char *own = spec->cgroup_parent, *run = task->run.cgroup_parent;
+    if (!own || (run && !strcmp(own, run)))
+        return 0;
+    return not_here(part, "cgroup_parent", "that of run holds for all cells", err);
+}
+
 static int check_build(const struct sc_judge_task *task, uint64_t host_memory, struct sc_err *err)
 {
     if (!task->has_build)
@@ -80,6 +90,8 @@ static int check_build(const struct sc_judge_task *task, uint64_t host_memory, s
         return sc_err_usage(err, "build.outputs",
                             "build.outputs: missing: which files the build leaves for the runs");
     int r = check_part(&task->build, "build", false, err);
+    if (r == 0)
+        r = check_parent(task, &task->build, "build", err);
     return r < 0 ? r : check_spec(&task->build, "build", host_memory, err);
 }
 
@@ -114,6 +126,8 @@ static int check_checker(const struct sc_judge_task *task, uint64_t host_memory,
     int r = check_part(&task->checker, "checker", true, err);
     if (r == 0)
         r = check_names(&task->checker, err);
+    if (r == 0)
+        r = check_parent(task, &task->checker, "checker", err);
     return r < 0 ? r : check_spec(&task->checker, "checker", host_memory, err);
 }
 

@@ -177,6 +177,8 @@ static const struct refusal NOT_ALLOWED[] = {
     {"{\"run\":{\"code\":\"1\",\"language\":\"python\",\"validate\":true},\"tests\":[{}]}", "run.validate",
      "snapcell check"},
     {"{\"run\":{},\"tests\":[{}]}", "program", "run: program: nothing to run"},
+    {"{" RUN ",\"tests\":[{}],\"checker\":{\"command\":[\"true\"],\"cgroup_parent\":\"/x\"}}",
+     "checker.cgroup_parent", "that of run"},
     {"{" RUN ",\"tests\":[{\"compare\":\"checker\"}]}", "tests[0].compare", "no checker"},
     {"{" RUN ",\"tests\":[{},{\"compare\":\"exact\"}]}", "tests[1].compare", "no expected output"},
     {"{" RUN ",\"tests\":[{\"stdin_file\":\"/nowhere/x\"}]}", "tests[0].stdin_file", "No such file"},
@@ -184,7 +186,7 @@ static const struct refusal NOT_ALLOWED[] = {
     {"{" RUN ",\"tests\":[{\"limits\":{\"memory_bytes\":16777216,\"tmp_bytes\":16777216}}]}", "tmp",
      "tests[0]: "},
     {"{" RUN ",\"tests\":[{}],\"checker\":{\"command\":[\"true\"],\"files\":[{\"path\":\"output\","
-             "\"content\":\"\"}]}}",
+     "\"content\":\"\"}]}}",
      "checker.files", "output: the name of one of the files"},
     {"{" RUN ",\"tests\":[{}],\"checker\":{\"command\":[\"true\"],\"stdin\":\"\"}}", "checker.stdin",
      "not allowed here"},
