@@ -204,6 +204,12 @@ static void count_usage(struct once *once)
     once->result->context_lost = false; /* nobody could come back to it */
 }
 
+static void tell_denials(const struct once *once)
+{
+    for (size_t i = 0; once->callbacks->denial && i < once->result->n_denials; i++)
+        once->callbacks->denial(once->callbacks->userdata, &once->result->denials[i]);
+}
+
 /* Nothing ran, because a file did not get in. */
 static int refuse_files(struct once *once, struct sc_err *err)
 {
@@ -223,6 +229,7 @@ static int run_in_session(struct once *once, struct sc_err *err)
     if (r < 0)
         return r;
     count_usage(once);
+    tell_denials(once);
     /* Nothing ran: what lies there is what was put in. */
     if (once->result->usage.wall_ns == 0 || sc_live_work(live) < 0)
         return 0;

@@ -21,13 +21,20 @@ def describe(error, file_name):
         trace, line = "%s: <traceback timed out>\n" % type(error).__name__, None
     except BaseException as trouble:
         trace, line = "%s: <traceback failed: %s>\n" % (type(error).__name__, type(trouble).__name__), None
-    return {"name": cut(type(error).__name__, 200), "message": _message(error), "traceback": _halves(trace),
+    return {"name": cut(type(error).__name__, 200), "message": _message(error, file_name), "traceback": _halves(trace),
             "line": line}
 
 
-def _message(error):
+def _words(error, file_name):
+    """What str() says; of wrong code in this run without file and line, which are told beside it."""
+    if type(error) in (SyntaxError, IndentationError, TabError) and error.filename == file_name and type(error.msg) is str:
+        return error.msg
+    return str(error)
+
+
+def _message(error, file_name):
     try:
-        return cut(str.__str__(OneSecond.call(str, error)), MESSAGE_MAX)
+        return cut(str.__str__(OneSecond.call(_words, error, file_name)), MESSAGE_MAX)
     except TimedOut:
         return "<str timed out>"
     except BaseException as trouble:

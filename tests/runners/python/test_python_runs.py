@@ -93,6 +93,7 @@ def test_syntax_error_runs_nothing(any_python):
     done = run(any_python, "print('never')\nx = (1,\n)\nif x\n    pass")
     assert (done.status, done.exit_code, done.stdout) == ("syntax_error", 1, "")
     assert (done.error["name"], done.error["line"]) == ("SyntaxError", 4)
+    assert "line 4" not in done.error["message"]
     assert done.error["traceback"].startswith('  File "<run 1>", line 4\n')
 
 
