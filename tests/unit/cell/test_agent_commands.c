@@ -467,8 +467,9 @@ static void a_shepherd_dies(void **state)
     struct sc_msg_started started;
     size_t len;
     open_talk(&t);
-    shell(&t, 1, PLENTY, "kill -9 $PPID; sleep 1000");
+    shell(&t, 1, with(SC_COMMAND_STDIN), "read x; kill -9 $PPID; sleep 1000");
     assert_int_equal(next_frame(&t, &started, sizeof started, &len), SC_MSG_COMMAND_STARTED);
+    say_on(&t, 1, SC_MSG_INPUT, "now\n", 4);
     expect_failed(&t, "shepherd", -ECHILD);
 }
 
