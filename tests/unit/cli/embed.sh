@@ -31,9 +31,9 @@ done
 pc=$(find_one /pkgconfig/snapcell.pc)
 library=$(find_one /libsnapcell.so)
 
-cp "$source/examples/embed/judge.c" "$source/examples/embed/Makefile" "$place"
+cp "$source/examples/embed/judge.c" "$source/examples/embed/notebook.c" "$source/examples/embed/Makefile" "$place"
 export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$place"
-make -s -C "$place" judge CFLAGS="-Wall -Wextra -Werror" || fail "the example does not compile"
+make -s -C "$place" CFLAGS="-Wall -Wextra -Werror" || fail "the examples do not compile"
 
 # The example runs where cells can be made; what this host lacks for an ordinary user is accepted, nothing else.
 export LD_LIBRARY_PATH="${library%/*}"
@@ -47,3 +47,11 @@ cat "$place/said"
 grep -q '^ada  right ' "$place/said" || fail "ada's answer is right"
 grep -q '^bob  timeout ' "$place/said" || fail "bob's answer does not end"
 grep -q '^eve  error ' "$place/said" || fail "eve's answer fails"
+
+"$place/notebook" $accept >"$place/said" || {
+    cat "$place/said"
+    fail "the notebook ended with $?"
+}
+cat "$place/said"
+grep -q '^\[3\] timeout ' "$place/said" || fail "the third cell does not end"
+grep -q '^1088395 in 3 cities$' "$place/said" || fail "the variables outlive it"

@@ -152,6 +152,16 @@ static void python_keeps_its_state(void **state)
     python("print(x)", "20\n");
 }
 
+static void bash_keeps_its_state(void **state)
+{
+    (void)state;
+    open_session(NULL, NULL);
+    expect_run(SC_LANG_BASH, "x=4; f() { echo \"f $x\"; }; cd /tmp", SC_STATUS_OK, 0, "");
+    expect_run(SC_LANG_BASH, "f; pwd", SC_STATUS_OK, 0, "f 4\n/tmp\n");
+    expect_run(SC_LANG_BASH, "(exit 3)", SC_STATUS_ERROR, 3, "");
+    expect_run(SC_LANG_BASH, "f", SC_STATUS_OK, 0, "f 4\n");
+}
+
 static void node_keeps_its_state(void **state)
 {
     (void)state;
@@ -409,19 +419,13 @@ static void files_are_put_in_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(python_keeps_its_state),
-        TEST(node_keeps_its_state),
-        TEST(an_interrupt_keeps_the_state),
-        TEST(who_does_not_heed_is_killed),
-        TEST(objects_that_flood_or_hang),
-        TEST(how_an_interpreter_may_end),
-        TEST(a_forged_result),
-        TEST(memory_of_one_context),
-        TEST(two_at_once),
-        TEST(commands_and_what_they_leave),
-        TEST(idle_sessions_end),
-        TEST(an_end_answers_everybody),
-        TEST(files_are_put_in_first),
+        TEST(python_keeps_its_state),       TEST(bash_keeps_its_state),
+        TEST(node_keeps_its_state),         TEST(an_interrupt_keeps_the_state),
+        TEST(who_does_not_heed_is_killed),  TEST(objects_that_flood_or_hang),
+        TEST(how_an_interpreter_may_end),   TEST(a_forged_result),
+        TEST(memory_of_one_context),        TEST(two_at_once),
+        TEST(commands_and_what_they_leave), TEST(idle_sessions_end),
+        TEST(an_end_answers_everybody),     TEST(files_are_put_in_first),
     };
     return RUN_AS_BOTH(tests);
 }
