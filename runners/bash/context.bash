@@ -8,8 +8,10 @@ __snapcell_id=''          # of the run that is on
 __snapcell_code=''        # what the kept shell evaluates
 __snapcell_running=0      # whether an interrupt has something to interrupt
 __snapcell_interrupted=0
+__snapcell_leaving=''     # whether the shell is ending
 __snapcell_flags=''       # the run's own options, when it was interrupted
 __snapcell_number=0
+__snapcell_interruption='{"name":"Interrupted","message":"the run was interrupted","traceback":"","line":null}'
 __snapcell_head_program=$(type -P head)
 __snapcell_rm_program=$(type -P rm)
 source "${BASH_SOURCE[0]%/*}/json.bash"
@@ -24,13 +26,13 @@ __snapcell_say() {
 # comes before each command (DEBUG; functions inherit it by -T): it leaves all loops, and with extdebug its failure
 # skips the command. What is left of the code runs out at once, whatever it is nested in, with nothing executed.
 # `!` gives the failure, for nothing that stands after a `break` is executed.
-__snapcell_unwind='[[ $BASH_COMMAND == __snapcell_* || ${FUNCNAME-} == __snapcell_* ]] || ! builtin break 8 2>/dev/null'
+__snapcell_unwind='[[ $__snapcell_leaving || $BASH_COMMAND == __snapcell_* || ${FUNCNAME-} == __snapcell_* ]] ||
+    ! builtin break 8 2>/dev/null'
 __snapcell_on_interrupt='((__snapcell_running)) && {
     __snapcell_running=0 __snapcell_interrupted=1 __snapcell_flags=$-
     builtin set +e -T
     builtin shopt -s extdebug
     builtin trap -- "$__snapcell_unwind" DEBUG
-    builtin break 8 2>/dev/null
 }'
 
 # ---- exits ----
@@ -41,7 +43,11 @@ __snapcell_on_exit() {
     __snapcell_running=0
     [[ $__snapcell_id && $BASHPID == "$$" ]] || return 0
     __snapcell_find_stream
-    __snapcell_result exit "$1" null
+    if ((__snapcell_interrupted)); then
+        __snapcell_result interrupted 130 "$__snapcell_interruption"
+    else
+        __snapcell_result exit "$1" null
+    fi
     __snapcell_id=''
 }
 
@@ -95,8 +101,7 @@ __snapcell_error() {
 __snapcell_end() {
     local REPLY
     if ((__snapcell_interrupted)); then
-        __snapcell_error Interrupted 'the run was interrupted' '' null
-        __snapcell_result interrupted 130 "$REPLY"
+        __snapcell_result interrupted 130 "$__snapcell_interruption"
     elif (($1 == 0)); then
         __snapcell_result ok 0 null
     else
@@ -199,14 +204,14 @@ __snapcell_take_code() {
 __snapcell_give_input() {
     local name=${TMPDIR:-/tmp}/.snapcell-stdin-$$-$RANDOM status
     if [[ $1 == - ]]; then
-        builtin exec </dev/null
+        exec </dev/null
         return 0
     fi
     if ! "$__snapcell_head_program" -c "$1" <&199 >|"$name"; then
         "$__snapcell_rm_program" -f "$name"
         return 1
     fi
-    builtin exec <"$name"
+    exec <"$name"
     status=$?
     "$__snapcell_rm_program" -f "$name"
     return "$status"
@@ -225,7 +230,9 @@ __snapcell_invalid() {
     __snapcell_id=''
 }
 
-builtin trap -- '__snapcell_on_exit $?' EXIT
+# With errexit what an interrupt kills may end the shell, in the middle of the unwinding. What stands in a redirection
+# is no command, so nothing comes before it.
+builtin trap -- '{ __snapcell_on_exit $?; } 2>&$((__snapcell_leaving = 1, 2))' EXIT
 builtin trap -- "$__snapcell_on_interrupt" INT
 __snapcell_note_initial
 __snapcell_json "$BASH_VERSION" 100
