@@ -1,0 +1,138 @@
+"""A session: each of its commands stands behind the walls of a run, and its end leaves nothing."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import uuid
+
+import pytest
+
+from cell import DEGRADED, SCALE, SNAPCELL, all_are, bash, claim, landlock_abi, shares_uid, word
+from test_end import processes_with, wait_for
+
+# All that a process can tell of its own walls. Processor time is limited by the keeper in a session, and the runners have a
+# folder there.
+SELF = """
+grep -E '^(Umask|Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|Sig(Blk|Ign))' /proc/self/status
+ulimit -a | grep -v 'cpu time'
+echo hard limits: $(ulimit -Hn) files, $(ulimit -Hc) of core
+cat /proc/self/attr/current 2>&1
+grep -v /snapcell /proc/self/mountinfo | cut -d' ' -f4- | sort
+ls -A / /dev /proc/self/fd | grep -v '^snapcell$'
+for path in /x /usr/x /etc/passwd /proc/sys/kernel/hostname /sys/x /dev/x; do
+    (echo x >$path) 2>&1 | sed 's/.*: //'
+done
+"""
+
+
+class Keeper:
+    """A keeper of this test's own."""
+
+    def __init__(self, folder):
+        self.socket = os.path.join(folder, "keeper.sock")
+        self.process = subprocess.Popen([SNAPCELL, "keeper", "--socket", self.socket], stdin=subprocess.DEVNULL)
+        assert wait_for(lambda: os.path.exists(self.socket), 20)
+
+    def say(self, verb, *args, **more):
+        return subprocess.run([SNAPCELL, "session", verb, "--socket", self.socket, *map(str, args)], capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=60 * SCALE, check=False, **more)
+
+    def must(self, verb, *args):
+        ran = self.say(verb, *args)
+        assert ran.returncode == 0, "%s: %s" % (verb, ran.stderr.decode())
+        return ran.stdout.decode()
+
+    def start(self, *options):
+        degraded = ["--allow-degraded", ",".join(DEGRADED)] if DEGRADED else []
+        return self.must("start", *degraded, *options).strip()
+
+    def bash(self, session, code):
+        """The result of a command."""
+        return json.loads(self.say("exec", "--json", session, "--", "bash", "-c", code).stdout)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture
+def keeper():
+    # Not pytest's own folder: a socket's path must be short.
+    folder = tempfile.mkdtemp(prefix="claims-")
+    one = Keeper(folder)
+    yield one
+    one.end()
+    shutil.rmtree(folder)
+
+
+@claim("session-walls", "A command in a session, the first or a later one, has ids, capabilities, limits, mounts and "
+       "filter of the program of a run.", ["program_ids", "capabilities", "filter", "limits"])
+def test_walls(keeper):
+    once = bash(SELF).stdout
+    for line in ("Seccomp:\t2", "CapBnd:\t0000000000000000", "Uid:\t1000\t1000\t1000\t1000", "hard limits: 1024 files, 0 of core"):
+        assert line + "\n" in once, once
+    session = keeper.start()
+    for _ in range(2):
+        said = keeper.bash(session, SELF)
+        assert said["status"] == "ok" and said["stdout"] == once, said["stdout"]
+
+
+@claim("session-filter", "What the filter refuses a program it refuses a session's command, and the command's result says so.",
+       ["filter"])
+def test_filter(keeper):
+    session = keeper.start()
+    said = keeper.bash(session, "unshare -U true; echo $?; echo fine")
+    assert said["stdout"] == "1\nfine\n", said
+    assert [d["action"] for d in said["denials"]] == ["unshare"], said
+    assert keeper.bash(session, "true")["denials"] == []
+
+
+@claim("session-servers", "The agent, and the process that watches over a command, can be neither traced, read nor signalled by it.",
+       ["ids", "no_new_privs", "filter", "landlock"])
+def test_servers(keeper, probes):
+    session = keeper.start()
+    keeper.must("put", session, probes.path("others"), "others")
+
+    def probe(attempts):
+        said = keeper.bash(session, "exec ./others " + " ".join(attempts))
+        return {attempt: word(answer) for attempt, answer in json.loads(said["stdout"]).items()}
+
+    for pid in ("1", "$PPID"):
+        all_are(probe([x + "=" + pid for x in ("attach", "seize", "read_memory", "write_memory", "prlimit_set", "priority")]), "EPERM")
+        all_are(probe([x + "=" + pid for x in ("mem_read", "maps", "environ", "fd_open", "root", "exe", "cwd")]), "EACCES")
+        if not shares_uid() or landlock_abi() >= 6:
+            all_are(probe([x + "=" + pid for x in ("kill", "stop", "tgkill", "queue", "signal_zero", "pidfd_kill")]), "EPERM")
+    assert probe(["child_kill"]) == {"child_kill": "ok"}
+    assert keeper.bash(session, "echo serves on")["stdout"] == "serves on\n"
+
+
+@claim("session-apart", "Two sessions of one keeper see neither each other's processes nor files.", ["group", "mounts"])
+def test_apart(keeper):
+    one, other = keeper.start(), keeper.start()
+    tag = "claim" + uuid.uuid4().hex
+    keeper.must("exec", "--background", one, "--", "bash", "-c", "echo x >%s; exec -a %s sleep 300" % (tag, tag))
+    look = "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c '^%s$'; ls /home/user /tmp /dev/shm | grep -c %s" % (tag, tag)
+    assert wait_for(lambda: keeper.bash(one, look)["stdout"] == "1\n1\n", 20)
+    assert keeper.bash(other, look)["stdout"] == "0\n0\n"
+
+
+@claim("session-end", "The end of a session, and of its keeper, even by SIGKILL, ends every process of it, whatever it has detached "
+       "from.", ["end"])
+@pytest.mark.parametrize("how", ["end", "term", "kill"])
+def test_end(keeper, how):
+    session = keeper.start()
+    tag = "claim" + uuid.uuid4().hex
+    keeper.must("exec", "--background", session, "--", "bash", "-c",
+                "for i in 1 2 3; do setsid -f bash -c 'trap \"\" TERM HUP; exec -a %s sleep 300'; done; exec -a %s sleep 300" % (tag, tag))
+    assert wait_for(lambda: len(processes_with(tag)) >= 4, 20)
+    if how == "end":
+        keeper.must("end", session)
+    else:
+        keeper.process.send_signal(signal.SIGTERM if how == "term" else signal.SIGKILL)
+        keeper.process.wait()
+    with contextlib.suppress(OSError):
+        os.unlink(keeper.socket)
+    assert wait_for(lambda: not processes_with(tag), 5)
