@@ -16,6 +16,15 @@ static uint64_t ns_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
+/* What sealing the cell took before the program was started is not the program's: nearly all of it was spent
+ * in system calls. */
+static void leave_out_start(const struct sc_run *run, struct sc_usage *usage)
+{
+    uint64_t system = sc_min_u64(run->cpu_base_ns, usage->cpu_system_ns);
+    usage->cpu_system_ns -= system;
+    usage->cpu_user_ns -= sc_min_u64(run->cpu_base_ns - system, usage->cpu_user_ns);
+}
+
 static void count_usage(struct sc_run *run)
 {
     struct sc_usage *usage = &run->result->usage;
@@ -29,6 +38,7 @@ static void count_usage(struct sc_run *run)
     if (sc_cell_look(&run->cell, run->ready, run->plan, usage, &run->result->limits_hit))
         sc_result_deny(run->result, "limit", "tasks", "process or thread", "tasks",
                        "the cell was at its limit of processes and threads; --tasks raises it");
+    leave_out_start(run, usage);
     if (run->cell.space.has_group && sc_group_oom(&run->cell.space.group))
         run->result->limits_hit |= SC_HIT_MEMORY;
 }

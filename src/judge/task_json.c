@@ -201,17 +201,31 @@ static int read_output(void *into, const json_t *value, const char *path, struct
     return sc_spec_read_output(into, value, path, err);
 }
 
+/* The members of `object` but one; NULL when memory ran out, which json_copy does not always tell. */
+static json_t *without(const json_t *object, const char *left_out)
+{
+    json_t *copy = json_object(), *value;
+    const char *name;
+    json_object_foreach((json_t *)object, name, value)
+    {
+        if (!strcmp(name, left_out) || json_object_set_nocheck(copy, name, value) == 0)
+            continue;
+        json_decref(copy);
+        return NULL;
+    }
+    return copy;
+}
+
 /* A request, and beside it what its outputs are. */
 static int read_build(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     struct sc_judge_task *task = ((struct reading *)into)->task;
     if (!json_is_object(value))
         return sc_json_wrong_type(path, value, "an object", err);
-    json_t *request = json_copy((json_t *)value);
+    json_t *request = without(value, "outputs");
     if (!request)
         return no_memory(err);
     task->has_build = true;
-    json_object_del(request, "outputs");
     int r = sc_spec_read(&task->build, request, path, err);
     json_decref(request);
     if (r == 0 && task->build.n_outs)
