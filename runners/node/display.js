@@ -37,7 +37,9 @@ function only(type, content) {
   const plain = typeof content === 'string' && !type.startsWith('image/') ? content : `<${type}>`;
   const { value, problem } = guarded(() => bundleForms({ [type]: content }, () => cut(plain, TEXT_MAX)));
   if (problem !== undefined) return { 'text/plain': problem };
-  if (value[type] === undefined && value['text/plain'] === plain) throw new TypeError(`this cannot be shown as ${type}`);
+  if (value[type] === undefined && value['text/plain'] === plain) {
+    throw new TypeError(`this cannot be shown as ${type}`);
+  }
   return value;
 }
 

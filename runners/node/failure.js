@@ -4,7 +4,7 @@
 const util = require('util');
 
 const { cut, isPrimitive } = require('./forms.js');
-const { guarded } = require('./guard.js');
+const { GUARD_FILE, guarded } = require('./guard.js');
 
 const TRACEBACK_MAX = 64 * 1024;
 const MESSAGE_MAX = 16 * 1024;
@@ -20,16 +20,28 @@ function readable(text) {
 }
 
 // Frames from the first of the runner or of the inspector on are how the code was started, not what it did.
-function withoutOwnFrames(text) {
-  const kept = [];
-  let skipping = false;
-  for (const line of text.split('\n')) {
-    const frame = /^\s+at /.test(line);
-    if (!frame) skipping = false;
-    else if (line.includes(__dirname) || line.includes('node:inspector')) skipping = true;
-    if (!skipping) kept.push(line.replace(/^(\s+at .*) \{$/, '$1 {'));
+function isOwn(frame) {
+  const file = frame.getFileName();
+  return typeof file === 'string' && (file.startsWith(__dirname) || file === 'node:inspector' || file === GUARD_FILE);
+}
+
+function formatStack(error, frames) {
+  let text;
+  try {
+    text = Error.prototype.toString.call(error);
+  } catch {
+    text = '<error>';
   }
-  return kept.join('\n');
+  for (const frame of frames) {
+    if (isOwn(frame)) break;
+    text += `\n    at ${readable(String(frame))}`;
+  }
+  return text;
+}
+
+// From now on stacks name what people know, whoever reads them.
+function nameStacks() {
+  Error.prepareStackTrace = formatStack;
 }
 
 // Of a long text its first and last halves.
@@ -40,11 +52,11 @@ function halves(text, max) {
 }
 
 function inspected(thrown) {
-  return halves(readable(withoutOwnFrames(util.inspect(thrown, STYLE))), TRACEBACK_MAX);
+  return halves(util.inspect(thrown, STYLE), TRACEBACK_MAX);
 }
 
 function lineIn(text, number) {
-  const found = new RegExp(`<run[ :]${number}>:(\\d+)`).exec(text);
+  const found = new RegExp(`<run ${number}>:(\\d+)`).exec(text);
   return found === null ? null : Number(found[1]);
 }
 
@@ -84,4 +96,4 @@ function uncaughtText(thrown) {
   return `Uncaught ${problem === undefined ? value : problem}\n`;
 }
 
-module.exports = { describeFailure, describeSyntaxFailure, readable, sourceName, uncaughtText };
+module.exports = { describeFailure, describeSyntaxFailure, nameStacks, sourceName, uncaughtText };

@@ -89,8 +89,11 @@ function isJsonType(type) {
 // One form as the protocol has it, or undefined.
 function form(type, content) {
   if (BINARY_FORMS.has(type)) {
-    if (isUint8Array(content)) return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64');
-    return typeof content === 'string' && /^[A-Za-z0-9+/\s]*=*\s*$/.test(content) ? content.replace(/\s/g, '') : undefined;
+    if (isUint8Array(content)) {
+      return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64');
+    }
+    const isBase64 = typeof content === 'string' && /^[A-Za-z0-9+/\s]*=*\s*$/.test(content);
+    return isBase64 ? content.replace(/\s/g, '') : undefined;
   }
   if (TEXT_FORMS.has(type)) {
     return typeof content === 'string' ? cut(content, type === 'text/plain' ? TEXT_MAX : Infinity) : undefined;
@@ -176,7 +179,8 @@ function localTexts(names, isModule) {
 
 // The texts of all values: those that run no code at once, the others in as few guarded calls as they permit.
 function textsOf(values) {
-  const texts = values.map(([, value]) => (isPrimitive(value) ? inspectText(value, LOCAL_STYLE, LOCAL_TEXT_MAX) : null));
+  const text = (value) => inspectText(value, LOCAL_STYLE, LOCAL_TEXT_MAX);
+  const texts = values.map(([, value]) => (isPrimitive(value) ? text(value) : null));
   const deadline = Date.now() + LOCALS_MS;
   let next = texts.indexOf(null);
   while (next >= 0) {
@@ -184,7 +188,7 @@ function textsOf(values) {
     if (left <= 0) break;
     const { problem } = guarded(() => {
       for (; next >= 0; next = texts.indexOf(null, next)) {
-        texts[next] = inspectText(values[next][1], LOCAL_STYLE, LOCAL_TEXT_MAX);
+        texts[next] = text(values[next][1]);
       }
     }, Math.min(left, 1000));
     if (problem === undefined) break;

@@ -6,7 +6,8 @@ const vm = require('vm');
 const { INTERNAL } = require('./names.js');
 
 const SECOND_MS = 1000;
-const script = new vm.Script(`${INTERNAL}.call()`, { filename: 'snapcell:guard' });
+const GUARD_FILE = 'snapcell:guard';
+const script = new vm.Script(`${INTERNAL}.call()`, { filename: GUARD_FILE });
 
 // The object that texts evaluated for the runner call; its members are set by who needs them.
 const internal = { call: null };
@@ -43,4 +44,4 @@ function guarded(ask, milliseconds = SECOND_MS) {
   return outcome;
 }
 
-module.exports = { TIMED_OUT, guarded, internal };
+module.exports = { GUARD_FILE, TIMED_OUT, guarded, internal };

@@ -71,12 +71,13 @@ function offerImport(load, filename) {
     dirname: folder,
     filename,
     url: pathToFileURL(filename).href,
-    resolve: (name) => (/^\.{0,2}\//.test(name) ? new URL(name, pathToFileURL(filename)).href : resolved(filename, name)),
+    resolve: (name) => resolved(filename, name),
   };
   hide(IMPORT, found);
 }
 
 function resolved(filename, name) {
+  if (/^\.{0,2}\//.test(name)) return new URL(name, pathToFileURL(filename)).href;
   const file = Module.createRequire(filename).resolve(name);
   return path.isAbsolute(file) ? pathToFileURL(file).href : `node:${file.replace(/^node:/, '')}`;
 }

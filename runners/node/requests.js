@@ -53,7 +53,8 @@ class Requests {
       this.stream.destroy(new Error('no run'));
       return false;
     }
-    this.head = { id: found[1], codeBytes: Number(found[2]), stdinBytes: found[3] === '-' ? null : Number(found[3]) };
+    const stdinBytes = found[3] === '-' ? null : Number(found[3]);
+    this.head = { id: found[1], codeBytes: Number(found[2]), stdinBytes };
     this.drop(end + 1);
     return true;
   }

@@ -14,6 +14,9 @@
 const { IMPORT } = require('./names.js');
 const { ScanError, endsExpression, scan } = require('./scan.js');
 
+// Tokens take much more memory than text. A longer source is run as it stands.
+const SOURCE_MAX = 2 * 1024 * 1024;
+
 class Rewriter {
   constructor(source, isBuiltin) {
     this.source = source;
@@ -32,15 +35,19 @@ class Rewriter {
     this.edits.push([start, end, text]);
   }
 
+  // Whether the name in a pattern is one that it binds, not a property's or a part of a default value.
+  bindsHere(index) {
+    return this.tokens[index].type === 'name' && this.text(index + 1) !== ':' &&
+      ['{', '[', ',', '...', ':'].includes(this.text(index - 1));
+  }
+
   // The names that the pattern between two brackets binds.
   patternNames(first, last) {
     const names = [];
     for (let i = first + 1; i < last; i++) {
       const token = this.tokens[i];
       if (token.text === '(') i = token.match;
-      else if (token.type === 'name' && this.text(i + 1) !== ':' && ['{', '[', ',', '...', ':'].includes(this.text(i - 1))) {
-        names.push(token.text);
-      }
+      else if (this.bindsHere(i)) names.push(token.text);
     }
     return names;
   }
@@ -52,11 +59,18 @@ class Rewriter {
     for (let i = from; i < tokens.length; i++) {
       const token = tokens[i];
       if (token.text === ',' || token.text === ';') return i;
-      const begins = token.statement || ['number', 'string'].includes(token.type) || ['{', '++', '--', '!', '~'].includes(token.text);
-      if (i > from && token.newline && token.type !== 'regex' && begins && endsExpression(tokens[i - 1], tokens[i - 2])) return i;
+      const begins = token.statement || ['number', 'string'].includes(token.type) ||
+        (token.type === 'punctuator' && ['{', '++', '--', '!', '~'].includes(token.text));
+      if (i > from && token.newline && begins && endsExpression(tokens[i - 1], tokens[i - 2])) return i;
       if (token.match > i) i = token.match;
     }
     return tokens.length;
+  }
+
+  // Whether a name or a pattern stands here, after a `let`, which may be a name itself.
+  isBinding(index) {
+    const token = this.tokens[index];
+    return token !== undefined && (token.type === 'name' || token.text === '{' || token.text === '[');
   }
 
   // const or let at `index`. What is not valid is left to the engine, which says so.
@@ -178,7 +192,8 @@ class Rewriter {
     const next = this.tokens[index + 1];
     if (['.', '?.'].includes(this.text(index - 1)) || next === undefined) return;
     // A method may be called import: its parentheses are followed by a body.
-    if ((next.text === '(' && this.text(next.match + 1) !== '{') || (next.text === '.' && this.text(index + 2) === 'meta')) {
+    const called = next.text === '(' && this.text(next.match + 1) !== '{';
+    if (called || (next.text === '.' && this.text(index + 2) === 'meta')) {
       this.edit(token.start, token.end, IMPORT);
     } else if (token.depth === 0 && token.statement) {
       this.importStatement(index);
@@ -190,10 +205,8 @@ class Rewriter {
       if (token.type !== 'name') return;
       if (token.text === 'import') this.importWord(index);
       else if (token.depth > 0 || !token.statement) return;
-      else if (token.text === 'const') this.declaration(index);
       else if (token.text === 'class') this.classDeclaration(index);
-      else if (token.text === 'let' && (this.tokens[index + 1] !== undefined) &&
-        (this.tokens[index + 1].type === 'name' || ['{', '['].includes(this.text(index + 1)))) this.declaration(index);
+      else if (token.text === 'const' || (token.text === 'let' && this.isBinding(index + 1))) this.declaration(index);
     });
     // The same name twice in one run is an error, which the engine tells of the source as it stands.
     if (new Set(this.names).size < this.names.length) return this.source;
@@ -209,6 +222,7 @@ class Rewriter {
 
 // The source to run. isBuiltin(name): the global object came with it.
 function rewrite(source, isBuiltin) {
+  if (source.length > SOURCE_MAX) return source;
   try {
     return new Rewriter(source, isBuiltin).rewrite();
   } catch (error) {

@@ -17,11 +17,11 @@ const inspector = require('inspector');
 const net = require('net');
 
 const { Displays, makeDisplay } = require('./display.js');
-const { describeFailure, describeSyntaxFailure, sourceName, uncaughtText } = require('./failure.js');
-const { describe, isPrimitive, localTexts } = require('./forms.js');
+const { describeFailure, describeSyntaxFailure, nameStacks, sourceName, uncaughtText } = require('./failure.js');
+const { describe, localTexts } = require('./forms.js');
 const { internal } = require('./guard.js');
 const { enterFolder, isModule } = require('./modules.js');
-const { INTERNAL, IMPORT } = require('./names.js');
+const { INTERNAL } = require('./names.js');
 const { Requests } = require('./requests.js');
 const { rewrite } = require('./rewrite.js');
 const { giveInput, takeOver, writeAll } = require('./stdio.js');
@@ -35,6 +35,11 @@ const { stringify } = JSON;
 const { setImmediate } = globalThis;
 const { isPromise } = require('util').types;
 const exitProcess = process.exit;
+
+// The source as it stands gives the engine's own words for what is wrong; but it knows no imports.
+function aboutImport({ error }) {
+  return / import |import\.meta/.test(error.message);
+}
 
 class Runner {
   constructor(stream) {
@@ -52,6 +57,7 @@ class Runner {
 
   // Everything the program can reach is set up here, before its first line.
   prepare() {
+    nameStacks();
     takeOver();
     enterFolder();
     globalThis.display = makeDisplay(() => (this.run === null ? null : this.run.displays));
@@ -71,9 +77,12 @@ class Runner {
   begin(request) {
     this.count++;
     const displays = new Displays((data) => this.say({ op: 'display', id: request.id, data }));
-    this.run = { ...request, number: this.count, displays, finishing: false };
+    const run = { ...request, number: this.count, displays, finishing: false };
+    this.run = run;
     // On a stack of its own: an interrupt takes all that stands on it.
-    setImmediate(() => this.evaluate(this.run));
+    setImmediate(() => {
+      if (this.run === run && !run.finishing) this.evaluate(run);
+    });
   }
 
   evaluate(run) {
@@ -88,15 +97,15 @@ class Runner {
     const source = rewrite(run.code, (name) => this.builtins.has(name));
     this.compile(run, source, (failure) => {
       if (source === run.code) this.failSyntax(run, failure);
-      // The source as it stands has the engine's own words, but about imports, which it does not know.
-      else this.compile(run, run.code, (plain) => this.failSyntax(run, / import |import\.meta/.test(plain.error.message) ? failure : plain));
+      else this.compile(run, run.code, (plain) => this.failSyntax(run, aboutImport(plain) ? failure : plain));
     });
   }
 
   // Evaluates; `invalid` is called when nothing ran because the source cannot.
   compile(run, source, invalid) {
     let within = true;
-    const question = { expression: `${source}\n//# sourceURL=${sourceName(run.number)}`, replMode: true, awaitPromise: true, objectGroup: GROUP };
+    const expression = `${source}\n//# sourceURL=${sourceName(run.number)}`;
+    const question = { expression, replMode: true, awaitPromise: true, objectGroup: GROUP };
     this.session.post('Runtime.evaluate', question, (problem, answer) => {
       if (this.run !== run || run.finishing) return;
       if (problem) this.fail(run, new Error(problem.message));
@@ -111,7 +120,8 @@ class Runner {
   // The value that the inspector tells of.
   valueOf(remote) {
     if (remote.objectId !== undefined) {
-      this.session.post('Runtime.callFunctionOn', { functionDeclaration: TAKE, objectId: remote.objectId, silent: true });
+      const { objectId } = remote;
+      this.session.post('Runtime.callFunctionOn', { functionDeclaration: TAKE, objectId, silent: true });
       const value = this.taken;
       this.taken = undefined;
       return value;
@@ -146,7 +156,8 @@ class Runner {
 
   failSyntax(run, { error, line }) {
     if (!this.enterFinish(run)) return;
-    this.finish(run, { status: 'syntax_error', exit_code: 1, error: describeSyntaxFailure(error, run.number, run.code, line) });
+    const told = describeSyntaxFailure(error, run.number, run.code, line);
+    this.finish(run, { status: 'syntax_error', exit_code: 1, error: told });
   }
 
   enterFinish(run) {

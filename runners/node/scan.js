@@ -10,6 +10,7 @@ const OPERATOR_WORDS = new Set(['return', 'typeof', 'instanceof', 'in', 'of', 'n
   'do', 'else', 'await', 'yield', 'extends', 'default']);
 // Words whose parentheses are followed by a statement.
 const CONTROL_WORDS = new Set(['if', 'for', 'while', 'with']);
+const EXPRESSION_ENDS = new Set([')', ']', '}', '++', '--']);
 const BLOCK_WORDS = new Set(['do', 'else', 'try', 'finally', 'static']);
 const PUNCTUATORS = /=>|\.\.\.|\?\?=|\*\*=|>>>=|<<=|>>=|&&=|\|\|=|\?\.(?!\d)|\?\?|&&|\|\||\+\+|--|[\s\S]/y;
 const NUMBER = /0[xXbBoO][\da-fA-F_]+n?|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?[\d_]+)?n?/y;
@@ -90,7 +91,7 @@ class Scanner {
   static endsExpression(token, before) {
     if (token === undefined) return false;
     if (token.type === 'punctuator') {
-      return token.text === ')' || token.text === ']' || token.text === '}' || token.text === '++' || token.text === '--';
+      return EXPRESSION_ENDS.has(token.text);
     }
     return token.type !== 'name' || !OPERATOR_WORDS.has(token.text) || (before !== undefined && before.text === '.');
   }

@@ -44,8 +44,8 @@ function watch() {
 // Starts the second thread. Returns when interrupts are told to `INTERNAL.interrupt`.
 function startWatching() {
   const armed = new Int32Array(new SharedArrayBuffer(4));
-  const options = { workerData: { armed }, stdin: false, env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 16 } };
-  new Worker(__filename, options).unref();
+  const resourceLimits = { maxOldGenerationSizeMb: 16 };
+  new Worker(__filename, { workerData: { armed }, env: {}, execArgv: [], resourceLimits }).unref();
   Atomics.wait(armed, 0, 0);
   // Listeners of the program would take the signal away from here.
   for (const listener of process.rawListeners('newListener')) {
