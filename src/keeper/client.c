@@ -304,6 +304,8 @@ static int greet(struct sc_keeper_client *client, struct sc_err *err)
     struct sc_frame frame = {0};
     const uint8_t *payload = NULL;
     int r = sc_frame_send(client->sock, SC_KEEPER_HELLO, 0, &ours, sizeof ours);
+    if (r == -EPIPE)
+        r = 0; /* it has hung up already, perhaps with a word why */
     while (r == 0) {
         ssize_t n = sc_frame_fill(&client->reader, client->sock, NULL, NULL);
         if (n <= 0)

@@ -20,6 +20,8 @@
 #include "base/fd.h"
 #include "keeper/parts.h"
 
+#define LAST_WORDS_US 500000
+
 static void on_connection(struct evconnlistener *listener, evutil_socket_t sock, struct sockaddr *address,
                           int len, void *userdata)
 {
@@ -50,16 +52,42 @@ void keeper_watch_idle(struct keeper *keeper)
         evtimer_add(keeper->idle, &wait);
 }
 
+static void wake(evutil_socket_t fd, short what, void *userdata)
+{
+    (void)fd;
+    (void)what;
+    (void)userdata;
+}
+
+/* Last words go out as far as clients take them within a moment. */
+static void let_out(struct keeper *keeper)
+{
+    const struct timeval moment = {.tv_usec = LAST_WORDS_US};
+    struct event *over = evtimer_new(keeper->base, wake, NULL);
+    struct peer *peer;
+    bool more = over && evtimer_add(over, &moment) == 0;
+    while (more && evtimer_pending(over, NULL)) {
+        more = false;
+        TAILQ_FOREACH(peer, &keeper->peers, entry)
+        {
+            more = peer_let_out(peer) || more;
+        }
+        if (more)
+            event_base_loop(keeper->base, EVLOOP_ONCE);
+    }
+    if (over)
+        event_free(over);
+}
+
 static void close_all(struct keeper *keeper)
 {
     struct keeper_session *session;
     struct peer *peer;
     while ((session = TAILQ_FIRST(&keeper->sessions)))
         session_close(session);
-    while ((peer = TAILQ_FIRST(&keeper->peers))) {
-        peer_flush(peer);
+    let_out(keeper);
+    while ((peer = TAILQ_FIRST(&keeper->peers)))
         peer_free(peer);
-    }
 }
 
 /* Serves until told to stop. */
@@ -82,6 +110,7 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
     if (keeper->options->serving)
         keeper->options->serving();
     r = event_base_dispatch(keeper->base) < 0 ? -EIO : 0;
+    evconnlistener_disable(listener);
     close_all(keeper);
 out:
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)

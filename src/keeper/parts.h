@@ -58,8 +58,8 @@ struct peer {
 void peer_accept(struct keeper *keeper, int sock);
 /* Cancels what it asked for. */
 void peer_free(struct peer *peer);
-/* Last words that do not wait: as much as the socket takes. */
-void peer_flush(struct peer *peer);
+/* Takes nothing more from it. Is there something that still has to go out? */
+bool peer_let_out(struct peer *peer);
 void peer_output(struct peer *peer, uint16_t channel, enum sc_keeper_stream stream, const void *data,
                  size_t len);
 void peer_credit(struct peer *peer, uint16_t channel, size_t bytes);

@@ -78,10 +78,10 @@ bool peer_has_room(const struct peer *peer)
     return evbuffer_get_length(bufferevent_get_output(peer->stream)) < SC_KEEPER_QUEUE_ROOM;
 }
 
-void peer_flush(struct peer *peer)
+bool peer_let_out(struct peer *peer)
 {
-    if (!peer->broken)
-        (void)evbuffer_write(bufferevent_get_output(peer->stream), bufferevent_getfd(peer->stream));
+    bufferevent_disable(peer->stream, EV_READ);
+    return !peer->broken && evbuffer_get_length(bufferevent_get_output(peer->stream)) > 0;
 }
 
 /* ---- what comes ---- */

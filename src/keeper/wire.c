@@ -15,7 +15,7 @@ struct rule {
 
 static const struct rule RULES[] = {
     {SC_KEEPER_HELLO, SC_KEEPER_NEW, sizeof(struct sc_keeper_hello), sizeof(struct sc_keeper_hello), false},
-    {SC_KEEPER_REQUEST, SC_KEEPER_READY, sizeof(struct sc_keeper_text_head) + 2, SC_FRAME_MAX, true},
+    {SC_KEEPER_REQUEST, SC_KEEPER_READY, sizeof(struct sc_keeper_text_head) + 1, SC_FRAME_MAX, true},
     {SC_KEEPER_MORE, SC_KEEPER_TEXT, 1, SC_FRAME_MAX, true},
     {SC_KEEPER_DATA, ANY_TIME, 1, SC_FRAME_MAX, true},
     {SC_KEEPER_DATA_END, ANY_TIME, 0, 0, true},

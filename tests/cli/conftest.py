@@ -1,9 +1,13 @@
 """What the tests of the command line share. The binary is $SNAPCELL; $SNAPCELL_CGROUP_PARENT is passed through."""
 import json
 import os
+import signal
+import socket
+import struct
 import subprocess
 
 import pytest
+from person import Person
 
 PATIENCE = float(os.environ.get("SNAPCELL_TEST_TIME_SCALE", "1")) * 60
 
@@ -96,3 +100,123 @@ def _accept_of(binary):
 def usage(binary, tmp_path):
     """The command line for tests that start no cell, so that they run where no cell can be made."""
     return Cli(binary, str(tmp_path))
+
+
+@pytest.fixture
+def sit(cli):
+    people = []
+
+    def start(*args, **more):
+        people.append(Person(cli, *args, **more))
+        return people[-1]
+
+    yield start
+    for person in people:
+        person.close()
+
+
+class Keeper:
+    """A keeper of the test's own, and `snapcell session` with it."""
+
+    def __init__(self, cli, folder, *options):
+        self.cli = cli
+        self.folder = folder
+        self.socket = os.path.join(folder, "keeper.sock")
+        self.env = dict(os.environ, SNAPCELL_SOCKET=self.socket)
+        self.child = cli.popen("keeper", *options, env=self.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._await_socket()
+
+    def _await_socket(self):
+        """Until it listens: connecting is refused or finds nothing before."""
+        while True:
+            assert self.child.poll() is None, self.child.stderr.read()
+            try:
+                self.connect().close()
+                return
+            except (FileNotFoundError, ConnectionRefusedError):
+                pass
+
+    def connect(self):
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.connect(self.socket)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    def __call__(self, word, *args, **more):
+        """`snapcell session WORD ARGS`."""
+        more.setdefault("env", self.env)
+        return self.cli("session", word, *args, **more)
+
+    def popen(self, word, *args, **more):
+        more.setdefault("env", self.env)
+        return self.cli.popen("session", word, *args, **more)
+
+    def start(self, *options):
+        """The id of a new session."""
+        done = self("start", *self.cli.accept, *options)
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr
+        return done.stdout.decode().strip()
+
+    def python(self, session, code, *options, **more):
+        return self("run", session, "--python", *options, "-c", code, **more)
+
+    def result(self, *args, **more):
+        """Of a word with --json: the object."""
+        done = self(*args, **more)
+        assert done.stderr == b"", done.stderr
+        return json.loads(done.stdout)
+
+    def end(self, number=signal.SIGTERM):
+        """Ends it, and holds that nothing is left. Its exit status."""
+        if self.child.poll() is None:
+            self.child.send_signal(number)
+        status = self.child.wait(PATIENCE)
+        self.child.stderr.close()
+        return status
+
+    def cells(self):
+        """Processes that live in its cells: those of its children, down to the last."""
+        found, todo = [], [self.child.pid]
+        while todo:
+            try:
+                with open("/proc/%d/task/%d/children" % (todo[0], todo[0])) as f:
+                    children = [int(x) for x in f.read().split()]
+            except (FileNotFoundError, ProcessLookupError):
+                children = []
+            found += children
+            todo = todo[1:] + children
+        return found
+
+
+@pytest.fixture
+def keepers(cli, tmp_path):
+    """Makes keepers; each has a folder of its own for its socket."""
+    made = []
+
+    def make(*options):
+        folder = tmp_path / ("keeper%d" % len(made))
+        folder.mkdir(mode=0o700)
+        made.append(Keeper(cli, str(folder), *options))
+        return made[-1]
+
+    yield make
+    for keeper in made:
+        status = keeper.end()
+        assert status in (0, -signal.SIGKILL), status
+        if status == 0:
+            assert os.listdir(keeper.folder) == []
+
+
+@pytest.fixture
+def keeper(keepers):
+    return keepers()
+
+
+def keeper_pid(path):
+    """Who listens there."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        return struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
