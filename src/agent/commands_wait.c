@@ -146,6 +146,9 @@ static void read_report(struct sc_commands *commands, struct sc_command *command
 {
     struct sc_shepherd_report report;
     ssize_t n = recv(command->report, &report, sizeof report, MSG_DONTWAIT);
+    /* It ended without reading an order. The socket says that first, once, and then what it had told. */
+    if (n < 0 && errno == ECONNRESET)
+        n = recv(command->report, &report, sizeof report, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n == (ssize_t)sizeof report && !command->is_over) {

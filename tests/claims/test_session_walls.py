@@ -51,7 +51,9 @@ class Keeper:
 
     def bash(self, session, code):
         """The result of a command."""
-        return json.loads(self.say("exec", "--json", session, "--", "bash", "-c", code).stdout)
+        ran = self.say("exec", "--json", session, "--", "bash", "-c", code)
+        assert ran.stdout, "exit %d: %s" % (ran.returncode, ran.stderr.decode())
+        return json.loads(ran.stdout)
 
     def end(self):
         self.process.terminate()

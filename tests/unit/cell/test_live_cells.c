@@ -227,6 +227,28 @@ static void signals_reach_the_whole_tree(void **state)
     end_living(&cell);
 }
 
+/* A signal that meets a command's own end, at any moment of it, harms nobody. */
+static void signals_meet_the_end(void **state)
+{
+    (void)state;
+    struct living cell;
+    struct operation op = {0};
+    const char *const argv[] = {"true", NULL};
+    begin_living(&cell, NULL);
+    for (int i = 0; i < 400; i++) {
+        give(&cell, &op, &(struct sc_command){.argv = argv});
+        while (!op.exited)
+            step_once(&cell);
+        for (int n = 0; n <= i % 3; n++)
+            sc_live_signal(cell.live, op.id, SIGKILL, SC_SIGNAL_TREE);
+        while (!op.is_over)
+            step_once(&cell);
+        assert_exit(&op, 0);
+        forget(&op);
+    }
+    end_living(&cell);
+}
+
 static void own_time_out(void **state)
 {
     (void)state;
@@ -379,6 +401,7 @@ int main(void)
         TEST(large_input),
         TEST(pipes_held_by_grandchildren),
         TEST(signals_reach_the_whole_tree),
+        TEST(signals_meet_the_end),
         TEST(own_time_out),
         TEST(terminals),
         TEST(outlives_a_kill_for_memory),
