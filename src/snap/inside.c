@@ -13,6 +13,8 @@
 #define ERROR_MESSAGE_MAX (64u << 10)
 #define TRACEBACK_MAX (256u << 10)
 
+const char SC_INSIDE_NO_MEMORY[] = "out of memory";
+
 static bool ends_with(const char *text, const char *end)
 {
     size_t len = strlen(text), n = strlen(end);
@@ -130,5 +132,5 @@ const char *sc_inside_take_error(const json_t *value, json_t **ret_error)
     return NULL;
 no_memory:
     json_decref(error);
-    return "an error that memory did not suffice for";
+    return SC_INSIDE_NO_MEMORY;
 }

@@ -10,6 +10,7 @@
 const char *sc_inside_check_forms(const json_t *value);
 const char *sc_inside_check_locals(const json_t *value);
 /* An object's texts cut to their bounds; *ret_error is a new reference, or NULL for JSON null. */
+extern const char SC_INSIDE_NO_MEMORY[]; /* what is wrong then is ours */
 const char *sc_inside_take_error(const json_t *value, json_t **ret_error);
 
 #endif

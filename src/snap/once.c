@@ -16,6 +16,7 @@
 #include "cell/run.h"
 #include "snap/session_wait.h"
 
+#define STDIN_STEP (64u * 1024)
 #define POLL_NS (100 * SC_NS_PER_MS)
 /* More than any run may take. */
 #define IDLE_NS (24 * 3600 * SC_NS_PER_S)
@@ -93,16 +94,18 @@ static int read_code(struct once *once, struct sc_err *err)
 /* More of the caller's stdin. 1: that was its end. */
 static int read_some(struct once *once, struct sc_err *err)
 {
-    uint8_t *room = sc_buf_reserve(&once->stdin_data, 64 * 1024);
-    ssize_t n = room ? read(once->plan->spec->stdin_fd, room, 64 * 1024) : -1;
+    uint8_t *room = sc_buf_reserve(&once->stdin_data, STDIN_STEP);
+    ssize_t n = room ? read(once->plan->spec->stdin_fd, room, STDIN_STEP) : -1;
     if (!room)
-        return sc_err_usage(err, "stdin", "stdin: at most %llu bytes are allowed in this mode",
-                            SC_SPEC_STDIN_MAX);
+        return sc_err_sys(err, -ENOMEM, "stdin");
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n < 0)
         return sc_err_sys(err, -errno, "reading stdin");
     sc_buf_took(&once->stdin_data, (size_t)n);
+    if (once->stdin_data.len > SC_SPEC_STDIN_MAX)
+        return sc_err_usage(err, "stdin", "stdin: more than %llu bytes: not allowed in mode %s",
+                            SC_SPEC_STDIN_MAX, sc_mode_name(once->plan->spec->mode));
     return n == 0;
 }
 
@@ -264,7 +267,7 @@ int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, ui
         .begun_ns = sc_now_ns(),
     };
     sc_buf_init(&once.code, SC_SPEC_CODE_MAX);
-    sc_buf_init(&once.stdin_data, SC_SPEC_STDIN_MAX);
+    sc_buf_init(&once.stdin_data, SC_SPEC_STDIN_MAX + STDIN_STEP);
     result->mode = works->plan->spec->mode;
     int r = open_and_run(&once, err);
     result->usage.queue_ns = queue_ns;

@@ -7,6 +7,9 @@
 #include "base/json.h"
 #include "snap/inside.h"
 
+/* Bytes between two marks of JSON: no number and no white space of a runner's is as long. */
+#define BARE_MAX 4096
+
 struct reading {
     struct sc_runner_reader *reader;
     const struct sc_runner_events *events;
@@ -35,22 +38,29 @@ static int broken(struct sc_runner_reader *reader, const char *why)
 {
     reader->is_broken = true;
     snprintf(reader->trouble, sizeof reader->trouble, "%s", why);
-    return -EPROTO;
+    return why == SC_INSIDE_NO_MEMORY ? -ENOMEM : -EPROTO;
 }
 
-/* An upper bound of the values that a line holds, before any of them is made. */
+/* An upper bound of the values that a line holds, before any of them is made. SIZE_MAX: a number is so long
+ * that only to read it would hold us up. */
 static size_t count_values(const char *line, size_t len)
 {
-    size_t n = 1;
+    size_t n = 1, bare = 0;
     bool in_text = false;
     for (size_t i = 0; i < len; i++) {
         char c = line[i];
-        if (in_text && c == '\\')
+        if (in_text && c == '\\') {
             i++;
-        else if (c == '"')
+        } else if (c == '"') {
             in_text = !in_text;
-        else if (!in_text)
-            n += c == ',' || c == '[' || c == '{';
+            bare = 0;
+        } else if (!in_text) {
+            bool ends = c == ',' || c == '[' || c == '{' || c == ':';
+            n += ends && c != ':';
+            bare = ends ? 0 : bare + 1;
+            if (bare > BARE_MAX)
+                return SIZE_MAX;
+        }
     }
     return n;
 }
@@ -165,16 +175,15 @@ static int take_line(struct reading *at, const char *line, size_t len)
 {
     struct sc_runner_reader *reader = at->reader;
     json_t *message = NULL;
-    reader->run_values += count_values(line, len);
+    size_t n = count_values(line, len);
+    if (n == SIZE_MAX)
+        return broken(reader, "a number of more than 4,096 digits");
+    reader->run_values += n;
     if (reader->run_values > SC_RUNNER_VALUES_MAX)
         return broken(reader, "more JSON values than one run may tell");
     int r = parse(line, len, &message);
-    if (r == -ENOMEM) {
-        reader->is_broken = true;
-        return r;
-    }
     if (r < 0)
-        return broken(reader, "a line is no JSON");
+        return broken(reader, r == -ENOMEM ? SC_INSIDE_NO_MEMORY : "a line is no JSON");
     r = take_message(at, message);
     json_decref(message);
     return r;
@@ -189,8 +198,7 @@ static int add_piece(struct sc_runner_reader *reader, const char *data, size_t l
     int r = sc_buf_add(&reader->line, data, len);
     if (r == -EMSGSIZE)
         return broken(reader, "a line of more than 16 MiB");
-    reader->is_broken = r < 0;
-    return r;
+    return r < 0 ? broken(reader, SC_INSIDE_NO_MEMORY) : 0;
 }
 
 int sc_runner_read(struct sc_runner_reader *reader, const void *data, size_t len,

@@ -237,7 +237,7 @@ static void on_ready(void *userdata)
 
 static void no_memory(struct sc_process *runner)
 {
-    snprintf(runner->reader.trouble, sizeof runner->reader.trouble, "memory ran out reading it");
+    runner->is_unread = true;
     sc_process_kill(runner);
 }
 
@@ -274,8 +274,10 @@ static void on_result(void *userdata, const struct sc_runner_result *said)
     inside->value = json_incref(said->value);
     inside->locals = json_incref(said->locals);
     inside->error = json_incref(said->error);
-    if (!inside->displays)
-        inside->displays = json_array();
+    if (!inside->displays && !(inside->displays = json_array())) {
+        no_memory(runner);
+        return;
+    }
     sc_judge_count(task);
     sc_judge_said(task, said);
     sc_task_finish(task);

@@ -195,6 +195,8 @@ void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
     if (is_memory(task, process)) {
         sc_judge_say(task, SC_STATUS_OUT_OF_MEMORY, "the kernel ended the %s for memory",
                      task->context ? "interpreter" : "command");
+    } else if (process->is_unread) {
+        sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "memory ran out reading what the interpreter said");
     } else if (task->context && process->reader.trouble[0]) {
         sc_judge_say(task, SC_STATUS_ERROR, "the interpreter broke its protocol and was ended: %s",
                      process->reader.trouble);

@@ -71,6 +71,7 @@ struct sc_process {
     struct sc_task *task;       /* whose output is taken; NULL: nobody's */
     bool started, exited;
     bool killed;          /* and everything that came from it */
+    bool is_unread;       /* memory of ours ran out reading what it said */
     bool is_ours;         /* its end: it had not exited by itself when it was killed */
     uint64_t patience_ns; /* by then it is ready, or dead; 0: no hurry */
     struct sc_command_end end;

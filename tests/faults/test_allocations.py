@@ -50,9 +50,13 @@ def run_failing(shim, number, mark, line):
     return reached, None
 
 
-@pytest.mark.parametrize("verb", ["run", "plan", "doctor"])
-def test_every_allocation(shim, tmp_path, verb):
-    tail = {"run": [*cell.wall(20), "--", "/bin/true"], "plan": ["--", "/bin/true"], "doctor": []}[verb]
+@pytest.mark.parametrize("verb, tail", [
+    ("run", [*cell.wall(20), "--", "/bin/true"]),
+    ("run", [*cell.wall(20), "--mode", "rich", "--language", "python", "-c", "print(1)\n2"]),
+    ("plan", ["--", "/bin/true"]),
+    ("doctor", []),
+], ids=["run", "run-rich", "plan", "doctor"])
+def test_every_allocation(shim, tmp_path, verb, tail):
     line = cell.command(verb, "--json", *tail)
     wrong, number = [], 1
     while number < MOST:

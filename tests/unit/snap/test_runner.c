@@ -267,6 +267,12 @@ static void too_much(void **state)
     assert_non_null(strstr(reader.trouble, "values"));
     sc_runner_fini(&reader);
 
+    begin(NULL); /* one number */
+    begin_run();
+    assert_int_equal(say_many("{\"op\":", "9", 5000, "}\n"), -EPROTO);
+    assert_non_null(strstr(reader.trouble, "digits"));
+    sc_runner_fini(&reader);
+
     begin(NULL); /* depth */
     begin_run();
     assert_int_equal(say_many("", "[", 100000, "\n"), -EPROTO);
