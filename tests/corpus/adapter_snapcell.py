@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Corpus adapter for Snapcell: one request → one `snapcell run --json` → one response (README.md has the contract).
+"""Corpus adapter for Snapcell: one request → one `snapcell run --json`, or a session where an archive is to be unpacked →
+one response (README.md has the contract).
 
 The command comes from $SNAPCELL. $SNAPCELL_TEST_DEGRADED lists what the tester accepts to go without on this host
 (`memory,cpu,cpus` for an ordinary user without a delegated group). Environment, descriptors and terminal are handed on
@@ -18,6 +19,7 @@ STATUS = {
     "disk_limit": "disk", "blocked": "rejected", "cancelled": "error", "sandbox_error": "error",
 }
 LANGUAGES = {"python", "bash", "node", "java", "native"}
+MODES = {"normal": [], "validated": [], "session": ["--mode", "rich"], "restricted": ["--mode", "restricted"]}
 MIB = 1 << 20
 
 
@@ -28,8 +30,17 @@ def answer(**fields):
 
 
 def supported(req):
-    return (req["mode"] == "normal" and not req["snapshot"] and not req["archive"]
-            and req["network"]["mode"] == "none" and req["lang"] in LANGUAGES)
+    return not req["snapshot"] and req["network"]["mode"] == "none" and req["lang"] in LANGUAGES
+
+
+def mode_options(req):
+    policy = req["policy"] or {}
+    options = list(MODES[req["mode"]])
+    if req["mode"] == "validated":
+        options += ["--validate", "block"]
+        options += [x for name in policy.get("deny_modules", []) for x in ("--deny-module", name)]
+        options += [x for name in policy.get("deny_calls", []) for x in ("--deny-call", name)]
+    return options
 
 
 def limit_options(limits):
@@ -45,7 +56,7 @@ def limit_options(limits):
 
 
 def command_line(req):
-    line = [os.environ.get("SNAPCELL", "snapcell"), "run"] + limit_options(req["limits"])
+    line = [os.environ.get("SNAPCELL", "snapcell"), "run"] + limit_options(req["limits"]) + mode_options(req)
     if os.environ.get("SNAPCELL_TEST_DEGRADED"):
         line += ["--allow-degraded", os.environ["SNAPCELL_TEST_DEGRADED"]]
     for name, value in req["env"].items():
@@ -121,6 +132,8 @@ def main():
     for name in ("stdout", "stderr"):
         fields[name + "_b64"] = stream(result, name)
         fields[name + "_truncated"] = result[name + "_truncated"]
+    if req["mode"] in ("session", "restricted"):
+        fields["result"] = {name: result.get(name) for name in ("value", "locals", "displays", "error")}
     fields["wall_ms"] = result.get("usage", {}).get("wall_ms")
     if b"\x1b" in base64.b64decode(fields["stdout_b64"]):
         fields["cli_text"] = human_view(head + tail)
