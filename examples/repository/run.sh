@@ -4,8 +4,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib/session.sh"
-repository=${1:-$here/sample}
-out=${2:-$here/out}
+out=${1:-$here/out}
+repository=${2:-$here/sample}
 mkdir -p "$out"
 
 start_session --memory 512M --wall 120s

@@ -18,5 +18,7 @@ step 'compile ../primes.c primes'
 step 'time ./primes 100000'
 step 'count=$(./primes 1000); echo "There are $count primes below 1000."'
 
-heading 'the program, on this side'
-"$SNAPCELL" session get "$session" build/primes "${1:-$here/primes}"
+out=${1:-$here/out}
+mkdir -p "$out"
+"$SNAPCELL" session get "$session" build/primes "$out/primes"
+heading "the program is $out/primes"

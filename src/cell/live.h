@@ -55,7 +55,7 @@ int sc_live_work(const struct sc_live *live);
 struct sc_command {
     const char *const *argv; /* NULL-ended; argv[0] is looked up inside the cell */
     const char *const *env;  /* NULL-ended NAME=VALUE on top of the cell's own, or NULL */
-    const char *cwd;         /* NULL: the plan's */
+    const char *cwd;         /* NULL: the plan's; relative to the plan's */
     uint32_t flags;          /* enum sc_command_flag */
     uint16_t rows, cols;
     uint64_t wall_ns; /* 0: none */

@@ -89,6 +89,8 @@ def copy_for(user, build, tests):
             os.makedirs(os.path.dirname(os.path.join(own_build, name)), exist_ok=True)
             shutil.copy(os.path.join(build, name), os.path.join(own_build, name))
     shutil.copytree(tests, os.path.join(folder, "tests"), ignore=shutil.ignore_patterns("unit", "vm", "__pycache__"))
+    # tests/cli tells their stories.
+    shutil.copytree(os.path.join(tests, "..", "examples"), os.path.join(folder, "examples"), ignore=shutil.ignore_patterns("out"))
     # tests/faults reads which stages there are, and what verifies them.
     shutil.copytree(os.path.join(tests, "..", "src", "cell"), os.path.join(folder, "src", "cell"))
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
