@@ -6,7 +6,7 @@ import sys
 from .channel import ProtocolError, encoded
 from .figures import Figures, is_figure
 from .forms import Displays, forms_of
-from .locals import texts_of
+from .locals import LEFT_OUT, texts_of
 from .loop import Loop
 from .main_module import MainModule, remember_run
 from .program import Compiler, remember_lines, source_text
@@ -19,6 +19,7 @@ EXIT_MASK = 0xFF
 
 class Context:
     MODE = "rich"
+    LEFT_OUT = LEFT_OUT
 
     def __init__(self, channel):
         self._channel = channel
@@ -60,11 +61,12 @@ class Context:
     def _run(self, request):
         self._runs += 1
         name = "<run %d>" % self._runs
+        text = None
         try:
             text = source_text(request.code)
             program = self._compiler.compile(text, name)
         except Exception as error:
-            return _result(request, "syntax_error", 1, error=describe(error.with_traceback(None), name))
+            return self._not_run(request, error.with_traceback(None), name, text)
         remember_lines(text, name)
         remember_run(self.main, name, text)
         self._streams.mend()
@@ -77,11 +79,18 @@ class Context:
         if self._channel.lost:
             self._end_child(exit_code, error)
         self._streams.flush()
-        forms = None if value is None else forms_of(value, self._displays.room())
+        forms = None if value is None else self._forms(value)
         self._displays.end()
-        known = texts_of(self.main.__dict__)
+        known = texts_of(self.main.__dict__, self.LEFT_OUT)
         self._streams.flush()  # Texts of values may print.
-        return _result(request, status, exit_code, forms, known, error)
+        return result(request, status, exit_code, forms, known, error)
+
+    def _not_run(self, request, error, name, _text):
+        """The result of what was found to be wrong before it ran."""
+        return result(request, "syntax_error", 1, error=describe(error, name))
+
+    def _forms(self, value):
+        return forms_of(value, self._displays.room())
 
     def _outcome(self, program, name):
         """Status, exit code, value and error."""
@@ -133,6 +142,6 @@ class Context:
 _PROGRAM_RUNS = Context._program_runs.__code__
 
 
-def _result(request, status, exit_code, value=None, known=None, error=None):
+def result(request, status, exit_code, value=None, known=None, error=None):
     return {"op": "result", "id": request.id, "status": status, "exit_code": exit_code, "value": value,
             "locals": known or {}, "error": error}

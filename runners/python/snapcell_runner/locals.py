@@ -10,12 +10,12 @@ NAMES_MAX = 1000
 NAME_MAX = 200
 BYTES_MAX = 1 << 20
 TOTAL_S = 3.0
-_LEFT_OUT = frozenset((
+LEFT_OUT = frozenset((
     types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.WrapperDescriptorType, types.MethodDescriptorType))
 
 
-def texts_of(namespace, left_out=_LEFT_OUT):
+def texts_of(namespace, left_out=LEFT_OUT):
     """Name -> text; modules, functions and classes are left out."""
     texts, size, patience = {}, 0, Patience(TOTAL_S)
     for name, value in list(namespace.items()):

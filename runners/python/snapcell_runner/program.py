@@ -4,9 +4,17 @@ import ast
 import linecache
 
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_FUTURES = 0
-for _name in __future__.all_feature_names:
-    _FUTURES |= getattr(__future__, _name).compiler_flag
+
+
+def future_flags():
+    """All that `from __future__ import` can switch on."""
+    flags = 0
+    for name in __future__.all_feature_names:
+        flags |= getattr(__future__, name).compiler_flag
+    return flags
+
+
+_FUTURES = future_flags()
 
 
 class Program:

@@ -233,8 +233,8 @@ def _is_plain(chunk, limit):
 
 def method_of(kind, name):
     """What a class or its bases define by that name, or None. Asks no metaclass, which could be anybody's."""
-    for base in _mro(kind):
-        found = _namespace(base).get(name)
+    for base in mro_of(kind):
+        found = namespace_of(base).get(name)
         if found is not None:
             return found
     return None
@@ -246,8 +246,8 @@ def _inherited(kind):
     return _BY_REPR.get(found) if type(found) is _SLOT else None
 
 
-_mro = type.__dict__["__mro__"].__get__
-_namespace = type.__dict__["__dict__"].__get__
+mro_of = type.__dict__["__mro__"].__get__
+namespace_of = type.__dict__["__dict__"].__get__
 _name = type.__dict__["__name__"].__get__
 _SLOT = type(object.__repr__)
 _NONE = type(None)

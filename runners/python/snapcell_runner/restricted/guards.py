@@ -1,0 +1,222 @@
+"""The guards: whether a program may read, write or delete an attribute, decided when it happens.
+
+Nothing here asks an object about itself. Its class is type(object), a class's contents are read past its metaclass, and a
+name is a str and no subclass of it: whatever a program defines, it cannot answer for itself."""
+import decimal
+import types
+
+from ..texts import mro_of, namespace_of
+from . import names
+from .templates import guarded_format, is_template_method
+
+_FUNCTIONS = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+                        types.MethodWrapperType, types.ClassMethodDescriptorType))
+_LOOKED_AT = names.SEALED | _FUNCTIONS
+_SETTERS = frozenset(("__setattr__", "__delattr__"))
+_CONTEXT_SETTINGS = frozenset(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"))
+_MISSING = object()
+PROGRAM = "__main__"
+
+
+def refuse(name):
+    raise AttributeError("access to attribute '%s' is not allowed" % name)
+
+
+def is_of_program(kind):
+    """Whether the class `kind` was made by the program: no other bears its module's name, and none can take it."""
+    return namespace_of(kind).get("__module__") == PROGRAM
+
+
+# ---- reading ----
+
+def read(value, name):
+    """value.name, or AttributeError."""
+    kind = type(value)
+    if name[:1] == "_":
+        _check_underscore(value, kind, name)
+    elif name in names.INTERNALS:
+        refuse(name)
+    if kind in names.SEALED or kind in names.GENERATORS and name not in names.GENERATOR_METHODS:
+        refuse(name)
+    if name == "obj" and issubclass(kind, AttributeError):
+        refuse(name)  # What lacked it may be anything.
+    return _looked_at(getattr(value, name), name)
+
+
+def _looked_at(got, name):
+    """What an attribute gave, if it may be given out."""
+    kind = type(got)
+    if name in names.TEXTS:
+        return got if kind is str or got is None else refuse(name)
+    if kind in _LOOKED_AT:
+        if kind in names.SEALED:
+            refuse(name)
+        if is_template_method(got):
+            return guarded_format(got, read)
+        if name in _SETTERS:
+            return _guarded_setter(got)
+    elif issubclass(kind, type) and issubclass(got, type):
+        return Type
+    return got
+
+
+def _check_underscore(value, kind, name):
+    if name in names.TEXTS or name in names.READABLE or name in names.PUBLIC:
+        return
+    if name == "__members__" and issubclass(kind, type):
+        return
+    if names.is_special(name) or not _is_own(value, kind, name):
+        refuse(name)
+
+
+def _is_own(value, kind, name):
+    """Whether _name can only be the program's own: of a class of its, and defined by no class that is not."""
+    if kind is super:
+        kind = value.__self_class__
+    elif issubclass(kind, type):
+        kind = value
+    return is_of_program(kind) and not any(
+        name in namespace_of(base) for base in mro_of(kind) if not is_of_program(base))
+
+
+# ---- writing ----
+
+def writable(value, name):
+    """`value`, if the program may set or delete its attribute `name`."""
+    kind = type(value)
+    if name[:1] == "_":
+        if name in names.WRITABLE_TEXTS:
+            if kind is not types.FunctionType and not _is_programs(value, kind):
+                refuse(name)
+        elif names.is_special(name) or not _is_own(value, kind, name):
+            refuse(name)
+    elif name in names.INTERNALS or name == "obj" and issubclass(kind, AttributeError):
+        refuse(name)
+    if not _is_programs(value, kind) and not (kind is decimal.Context and name in _CONTEXT_SETTINGS):
+        raise AttributeError("attribute '%s' of '%s' object cannot be changed" % (name, kind.__name__))
+    return value
+
+
+def _is_programs(value, kind):
+    """Whether the program made it, or may at least write on it: its classes, their instances, its functions, exceptions."""
+    if kind is types.FunctionType:
+        return value.__globals__.get("__name__") == PROGRAM
+    return is_of_program(value if issubclass(kind, type) else kind) or issubclass(kind, BaseException)
+
+
+def _guarded_setter(setter):
+    """object.__setattr__ and its like, which set whatever they are told to."""
+    if type(setter) is types.MethodWrapperType:
+        target = setter.__self__
+
+        def bound(name, *value):
+            writable(target, _name(name))
+            setter(name, *value)
+        return bound
+
+    def unbound(target, name, *value):
+        writable(target, _name(name))
+        setter(target, name, *value)
+    return unbound
+
+
+# ---- by computed names ----
+
+def _name(name):
+    if type(name) is not str:
+        raise TypeError("attribute name must be string, not '%s'" % type(name).__name__)
+    return name
+
+
+def guarded_getattr(value, name, *default):
+    """getattr, of the attributes a program may read."""
+    if len(default) > 1:
+        raise TypeError("getattr expected at most 3 arguments, got %d" % (2 + len(default)))
+    got = _optional(value, _name(name)) if default else read(value, _name(name))
+    return default[0] if got is _MISSING else got
+
+
+def _optional(value, name):
+    """As read, with _MISSING for what is not there; what is refused stays an error."""
+    kind = type(value)
+    if name[:1] == "_":
+        _check_underscore(value, kind, name)
+    elif name in names.INTERNALS:
+        refuse(name)
+    try:
+        return read(value, name)
+    except AttributeError:
+        return _MISSING
+
+
+def guarded_hasattr(value, name):
+    """hasattr, of the attributes a program may read."""
+    try:
+        read(value, _name(name))
+        return True
+    except AttributeError:
+        return False
+
+
+def guarded_setattr(value, name, new):
+    """setattr, of the attributes a program may write."""
+    setattr(writable(value, _name(name)), name, new)
+
+
+def guarded_delattr(value, name):
+    """delattr, of the attributes a program may write."""
+    delattr(writable(value, _name(name)), name)
+
+
+def guarded_dir(value):
+    """dir, without what a program may not read. It takes an object: a program's own names are not listed."""
+    return [name for name in dir(value) if type(name) is str and name[:1] != "_" and name not in names.INTERNALS]
+
+
+# ---- classes ----
+
+class _TypeOfTypes(type):
+    def __call__(cls, *arguments):
+        if len(arguments) != 1:
+            raise TypeError("type() takes 1 argument here: classes are made by class statements")
+        kind = type(arguments[0])
+        return Type if issubclass(kind, type) else kind
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, type)
+
+    def __subclasscheck__(cls, kind):
+        return kind is Type
+
+    def __repr__(cls):
+        return "<class 'type'>"
+
+    def __getitem__(cls, item):
+        return types.GenericAlias(Type, item)
+
+
+class Type(metaclass=_TypeOfTypes):
+    """What a program has as `type`: tells an object's class and makes none. The class of classes is this one."""
+
+
+Type.__name__, Type.__qualname__, Type.__module__ = "type", "type", "builtins"
+
+
+def guarded_class(build):
+    """__build_class__, which every class statement calls. `build` is the interpreter's."""
+    def build_class(body, name, *bases, **keywords):
+        if "metaclass" in keywords:
+            raise TypeError("metaclasses are not allowed")
+        if any(base is Type or type(base) is _TypeOfTypes for base in bases):
+            raise TypeError("type 'type' is not an acceptable base type")
+        made = build(body, name, *bases, **keywords)
+        matched = namespace_of(made).get("__match_args__", ()) if isinstance(made, type) else ()
+        if type(matched) is not tuple or not all(map(may_be_matched, matched)):
+            raise TypeError("__match_args__ must be a tuple of names of attributes that may be read")
+        return made
+    return build_class
+
+
+def may_be_matched(name):
+    """Whether a pattern may read the attribute: it does so without a guard."""
+    return type(name) is str and name[:1] != "_" and name not in names.RAW_REFUSED
