@@ -36,26 +36,26 @@ class Stream:
     """One of the runner's output pipes, always being read, so that nothing it prints can block it."""
 
     def __init__(self, fd):
-        self.fd, self.lock, self.held = fd, threading.Lock(), bytearray()
-        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.fd, self.lock, self.held, self.ended = fd, threading.Lock(), bytearray(), False
+        self.thread = threading.Thread(target=self._keep_reading, daemon=True)
         self.thread.start()
 
-    def _read(self):
-        while True:
-            try:
-                piece = os.read(self.fd, 1 << 16)
-            except OSError:
-                return
-            if not piece:
-                return
+    def _keep_reading(self):
+        while not self.ended:
+            select.select([self.fd], [], [])
             with self.lock:
-                self.held += piece
+                self._read_what_is_there()
+
+    def _read_what_is_there(self):
+        while not self.ended and select.select([self.fd], [], [], 0)[0]:
+            piece = os.read(self.fd, 1 << 16)
+            self.held += piece
+            self.ended = not piece
 
     def take(self):
         """All that has been written so far: what still stands in the pipe belongs to it."""
-        while select.select([self.fd], [], [], 0)[0] and self.thread.is_alive():
-            time.sleep(0.0005)
         with self.lock:
+            self._read_what_is_there()
             data, self.held = bytes(self.held), bytearray()
         return data.decode("utf-8", "replace")
 

@@ -72,7 +72,7 @@ def singledispatch(function):
 
     def dispatch(*arguments, **keywords):
         return dispatcher(*arguments, **keywords)
-    update_wrapper(dispatch, function)
+    functools.update_wrapper(dispatch, function)
     dispatch.register, dispatch.dispatch = register, dispatcher.dispatch
     return dispatch
 

@@ -94,7 +94,10 @@ def _module(name):
 
 
 def guarded_import(name, _globals=None, _locals=None, parts=(), level=0):
-    """__import__, which every import statement calls."""
+    """__import__, which every import statement calls. So does the interpreter, for modules that its own functions need,
+    such as _strptime; it does so with a list, which no statement does, and lets what is returned drop."""
+    if type(parts) is list:
+        return importlib.import_module(name)
     if level != 0 or type(name) is not str or name not in _NAMES:
         raise ImportError("import of '%s%s' is not allowed; allowed are: %s" % ("." * level, name, ", ".join(ALLOWED)))
     module = _module(name)

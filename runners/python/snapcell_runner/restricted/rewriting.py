@@ -69,10 +69,13 @@ class Rewriter(ast.NodeTransformer):
     def visit_Name(self, node):
         if not isinstance(node.ctx, ast.Load):
             self._check_name(node.id, node)
-        elif names.is_special(self._mangled(node.id)) and node.id not in names.VARIABLES:
+        elif names.is_special(self._mangled(node.id)) and not self._is_there(node.id):
             # It is there, for the interpreter, but for no program.
             return ast.copy_location(_call(ABSENT, node, ast.Constant(node.id)), node)
         return node
+
+    def _is_there(self, name):
+        return name in names.VARIABLES or self._in_body and name in names.DEFINABLE
 
     def _check_name(self, name, node):
         """A name that the program binds."""
