@@ -8,7 +8,8 @@
 #include "base/text.h"
 #include "judge/parts.h"
 
-/* Cells made while the one before is still at work: sealing takes a cell a millisecond or two of its own. */
+/* Cells that are ready when a test begins, its own included: sealing takes a cell a millisecond or two of its
+ * own, while the one before is at work. */
 #define AHEAD 2
 #define COMMENT_MAX 500 /* bytes of what a checker said */
 
@@ -200,13 +201,20 @@ static int setup_for(struct sc_lane *lane, const struct sc_judge_test *test, str
     return open_run(lane, &lane->special, test, err);
 }
 
+/* This test's cell, and as many more as there are tests to begin. */
+static unsigned cells_ahead(struct sc_judge_work *work)
+{
+    size_t begun = atomic_load(&work->next), all = work->task->n_tests;
+    return begun < all && all - begun >= AHEAD ? AHEAD : 1;
+}
+
 static int run_test(struct sc_lane *lane, const struct sc_judge_test *test, const struct loaded *input,
                     struct sc_judged *judged, struct sc_err *err)
 {
     struct sc_setup *setup;
     int r = setup_for(lane, test, &setup, err);
     if (r == 0)
-        r = sc_works_ready(setup->works, setup == &lane->run ? AHEAD : 1, err);
+        r = sc_works_ready(setup->works, setup == &lane->run ? cells_ahead(lane->work) : 1, err);
     if (r < 0)
         return r;
     const struct sc_run_input run_input = {.stdin_data = input->data, .stdin_len = input->len};

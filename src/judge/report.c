@@ -39,6 +39,19 @@ static void put_outputs(struct sc_writer *w, const struct sc_result *build)
     sc_writer_put(w, "outputs", array);
 }
 
+/* What matched a pattern of the outputs and was not taken: links above all. */
+static void put_skipped(struct sc_writer *w, const struct sc_result *build)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < build->n_skipped; i++) {
+        struct sc_writer s = sc_writer_begin();
+        sc_writer_put_bytes(&s, "path", "path_b64", build->skipped[i].path, strlen(build->skipped[i].path));
+        sc_writer_put_text(&s, "why", build->skipped[i].why);
+        sc_writer_append_part(w, array, &s);
+    }
+    sc_writer_put(w, "skipped", array);
+}
+
 static void put_build(struct sc_writer *w, const struct sc_judge_report *report)
 {
     const struct sc_result *build = &report->build;
@@ -52,6 +65,7 @@ static void put_build(struct sc_writer *w, const struct sc_judge_report *report)
     sc_writer_put_bytes(&b, "stdout", "stdout_b64", build->out.kept.data, build->out.kept.len);
     sc_writer_put_bytes(&b, "stderr", "stderr_b64", build->err.kept.data, build->err.kept.len);
     put_outputs(&b, build);
+    put_skipped(&b, build);
     sc_writer_put_part(w, "build", &b);
 }
 

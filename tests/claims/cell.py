@@ -64,7 +64,7 @@ class Cell:
 
 def command(verb, *args):
     line = [SNAPCELL, verb]
-    if DEGRADED and verb in ("run", "plan", "shell"):
+    if DEGRADED and verb in ("run", "plan", "shell", "judge"):
         line += ["--allow-degraded", ",".join(DEGRADED)]
     return line + [str(a) for a in args]
 

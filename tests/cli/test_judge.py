@@ -84,6 +84,8 @@ def test_builds_that_leave_nothing_good(judge, script, why):
                     "run": {"command": ["/build/a.out"]}, "tests": [{}]})
     assert report["verdict"] == "build_error"
     assert why in report["build"]["message"]
+    if "ln -s" in script:
+        assert report["build"]["skipped"] == [{"path": "a.out", "why": "symlink"}]
 
 
 def test_many_outputs(judge):

@@ -63,6 +63,7 @@ static void writing(void **state)
     sc_result_init(&report.build, 10, 10);
     assert_int_equal(sc_buf_add(&report.build.err.kept, "\xFF", 1), 0);
     assert_int_equal(sc_result_add_artifact(&report.build, "a\xFF", NULL, 1), 0);
+    assert_int_equal(sc_result_add_skip(&report.build, "l\xFF", "symlink"), 0);
     whole = sc_judge_report_to_json(&report, &task, 2);
     assert_non_null(strstr(whole, "\"SIGKILL\""));
     assert_true(fail_alloc_each(write_step, &report) > 100);
