@@ -228,11 +228,22 @@ def cpython(top, build, places):
     return pytest("cpython", 12 * MINUTE, security=False)(top, build, places[:1])
 
 
+def check(top, build, places):
+    """The checker program alone: it is the same for everybody."""
+    report = os.path.join(build, "check-report.xml")
+    env = dict(os.environ, SNAPCELL_CHECKER=os.path.join(build, "src/check/snapcell-checker"))
+    status = run([PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report,
+                  os.path.join(top, "tests/check")], 5 * MINUTE, env=env, cwd=top)
+    counts = from_junit(report) if status in (0, 1) else failure("check: pytest ended with %s" % status)
+    return counts
+
+
 # In this order: what fails fastest comes first.
 SUITES = {
     "checks": checks,
     "unit": unit,
     "runners": runners,
+    "check": check,
     "cli": pytest("cli", 10 * MINUTE, security=False),
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "corpus": corpus,
