@@ -31,6 +31,7 @@ static void on_output(void *userdata, enum sc_stream_number stream, const void *
     if (!op->is_full && sc_buf_add(&op->output, data, len) < 0)
         op->is_full = true;
     sc_live_took(sc_session_live(op->session->session), op->id, stream, len);
+    sc_session_touch(op->session->session);
 }
 
 static void push(struct operation *op)
@@ -48,8 +49,10 @@ static void push(struct operation *op)
 
 static void on_room(void *userdata, enum sc_stream_number stream)
 {
+    struct operation *op = userdata;
     (void)stream;
-    push(userdata);
+    sc_session_touch(op->session->session);
+    push(op);
 }
 
 static void on_done(void *userdata, const struct sc_msg_file_done *done)

@@ -24,6 +24,11 @@ void sc_judge_say(struct sc_task *task, enum sc_status status, const char *forma
     va_end(ap);
 }
 
+static const char *kind_of(const struct sc_task *task)
+{
+    return task->context ? "run" : "command";
+}
+
 /* Limits that were touched since the hand-over; a full disk is told for as long as it is full. */
 static void count_hits(struct sc_task *task, const struct sc_live_view *now)
 {
@@ -72,32 +77,34 @@ void sc_judge_count(struct sc_task *task)
     count_hits(task, now);
 }
 
+/* In restricted mode in the words that callers of such tools expect: seconds, with one decimal at least. */
+static void say_timeout(struct sc_task *task)
+{
+    const uint64_t tenth_ns = SC_NS_PER_S / 10, wall = task->limits.wall;
+    if (!task->context || task->context->mode != SC_MODE_RESTRICTED)
+        sc_judge_say(task, SC_STATUS_TIMEOUT, "the %s was ended at its wall-clock limit", kind_of(task));
+    else if (wall % tenth_ns == 0)
+        sc_judge_say(task, SC_STATUS_TIMEOUT, "Execution timed out after %.1fs", (double)wall / 1e9);
+    else
+        sc_judge_say(task, SC_STATUS_TIMEOUT, "Execution timed out after %.12gs", (double)wall / 1e9);
+}
+
 /* True when we ended it ourselves: then that is the verdict, whatever else happened. */
 static bool judge_stop(struct sc_task *task)
 {
-    char wall[32];
+    const char *what = kind_of(task);
     switch (task->stop) {
     case SC_STOP_WALL:
-        if (task->context && task->context->mode == SC_MODE_RESTRICTED) {
-            uint64_t tenths = task->limits.wall / (SC_NS_PER_S / 10);
-            if (task->limits.wall % (SC_NS_PER_S / 10) == 0)
-                snprintf(wall, sizeof wall, "%llu.%llu", (unsigned long long)tenths / 10,
-                         (unsigned long long)tenths % 10);
-            else
-                snprintf(wall, sizeof wall, "%.12g", (double)task->limits.wall / 1e9);
-            sc_judge_say(task, SC_STATUS_TIMEOUT, "Execution timed out after %ss", wall);
-        } else {
-            sc_judge_say(task, SC_STATUS_TIMEOUT, "the run was ended at its wall-clock limit");
-        }
+        say_timeout(task);
         return true;
     case SC_STOP_CPU:
-        sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the run used up its processor time");
+        sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the %s used up its processor time", what);
         return true;
     case SC_STOP_OUTPUT:
-        sc_judge_say(task, SC_STATUS_OUTPUT_LIMIT, "the run wrote more than its output limit");
+        sc_judge_say(task, SC_STATUS_OUTPUT_LIMIT, "the %s wrote more than its output limit", what);
         return true;
     case SC_STOP_CANCEL:
-        sc_judge_say(task, SC_STATUS_CANCELLED, "the run was cancelled");
+        sc_judge_say(task, SC_STATUS_CANCELLED, "the %s was cancelled", what);
         return true;
     default:
         return false;
@@ -118,8 +125,7 @@ static void judge_code(struct sc_task *task, int code)
     if (code == 0)
         sc_judge_say(task, SC_STATUS_OK, "%s", "");
     else
-        sc_judge_say(task, failed_as(task), "the %s ended with exit code %d",
-                     task->context ? "run" : "command", code);
+        sc_judge_say(task, failed_as(task), "the %s ended with exit code %d", kind_of(task), code);
 }
 
 /* "ZeroDivisionError: division by zero (line 3)": text from inside, made fit for one line. */

@@ -528,7 +528,7 @@ static void commands(void **state)
     step_until(&fake.ops[2].n_signals, 1);
     expect_signal(2, 0, SIGKILL, SC_SIGNAL_TREE);
     fake_exits(2, SIGKILL);
-    expect(2, SC_STATUS_TIMEOUT, "the run was ended at its wall-clock limit");
+    expect(2, SC_STATUS_TIMEOUT, "the command was ended at its wall-clock limit");
 
     assert_int_equal(sc_session_exec(session, &exec, &events, &answers[3], &id, &err), 0);
     fake_fails(3, -ENOENT, "exec", "make");
