@@ -59,6 +59,8 @@ static int feed(struct sc_run *run, struct sc_err *err)
     int r = sc_feed(run->cell.control, run->plan->spec, err);
     if (r == 0 && input)
         r = sc_feed_files(run->cell.control, input->files, input->n_files, err);
+    if (r == 0 && run->cell.space.has_group && !(run->plan->degraded & SC_DEGRADE_CPU))
+        (void)sc_group_cpu_ns(&run->cell.space.group, &run->cpu_fed_ns); /* 0 where it is not known */
     if (r == 0)
         r = sc_frame_send(run->cell.control, SC_MSG_START, 0, NULL, 0);
     return r == -EPIPE || r == -ECONNRESET ? 0 : r;

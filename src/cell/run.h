@@ -58,7 +58,9 @@ struct sc_run {
 
     struct sc_frame_reader *reader;
     uint64_t begun_ns, started_ns, ended_ns; /* 0: not yet */
-    uint64_t cpu_base_ns, next_cpu_check_ns;
+    uint64_t cpu_fed_ns;  /* what the cell had used just before START was sent: not the program's */
+    uint64_t cpu_base_ns; /* and when STARTED was seen, which may be late: from there on the limit counts */
+    uint64_t next_cpu_check_ns;
     struct sc_notices notices;
     enum sc_end end;
     struct sc_msg_exit exit;

@@ -16,13 +16,13 @@ static uint64_t ns_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
 }
 
-/* What sealing the cell took before the program was started is not the program's: nearly all of it was spent
- * in system calls. */
+/* What the cell took before START is not the program's: files, and sealing (nearly all of it system calls),
+ * which a cell that was made ahead has behind it then. */
 static void leave_out_start(const struct sc_run *run, struct sc_usage *usage)
 {
-    uint64_t system = sc_min_u64(run->cpu_base_ns, usage->cpu_system_ns);
+    uint64_t system = sc_min_u64(run->cpu_fed_ns, usage->cpu_system_ns);
     usage->cpu_system_ns -= system;
-    usage->cpu_user_ns -= sc_min_u64(run->cpu_base_ns - system, usage->cpu_user_ns);
+    usage->cpu_user_ns -= sc_min_u64(run->cpu_fed_ns - system, usage->cpu_user_ns);
 }
 
 static void count_usage(struct sc_run *run)
