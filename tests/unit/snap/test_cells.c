@@ -354,6 +354,24 @@ static void commands_and_what_they_leave(void **state)
     expect_answer(0, SC_STATUS_TIMEOUT, -1);
 }
 
+static void a_restricted_context(void **state)
+{
+    (void)state;
+    open_session(NULL, NULL);
+    struct sc_session_run run = a_run(SC_LANG_PYTHON, "x = [i**2 for i in range(10)]; print(sum(x))");
+    run.mode = SC_MODE_RESTRICTED;
+    ask(&run, 0);
+    expect_answer(0, SC_STATUS_OK, 0);
+    assert_string_equal((char *)answers[0].result.out.kept.data, "285\n");
+    run.code = "while True: pass";
+    run.code_len = strlen(run.code);
+    run.limits.wall = 500 * MS;
+    ask(&run, 0);
+    expect_answer(0, SC_STATUS_TIMEOUT, -1);
+    assert_string_equal(answers[0].result.message, "Execution timed out after 0.5s");
+    assert_true(answers[0].result.context_lost);
+}
+
 static void idle_sessions_end(void **state)
 {
     (void)state;
@@ -419,13 +437,21 @@ static void files_are_put_in_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(python_keeps_its_state),       TEST(bash_keeps_its_state),
-        TEST(node_keeps_its_state),         TEST(an_interrupt_keeps_the_state),
-        TEST(who_does_not_heed_is_killed),  TEST(objects_that_flood_or_hang),
-        TEST(how_an_interpreter_may_end),   TEST(a_forged_result),
-        TEST(memory_of_one_context),        TEST(two_at_once),
-        TEST(commands_and_what_they_leave), TEST(idle_sessions_end),
-        TEST(an_end_answers_everybody),     TEST(files_are_put_in_first),
+        TEST(python_keeps_its_state),
+        TEST(bash_keeps_its_state),
+        TEST(node_keeps_its_state),
+        TEST(an_interrupt_keeps_the_state),
+        TEST(who_does_not_heed_is_killed),
+        TEST(objects_that_flood_or_hang),
+        TEST(how_an_interpreter_may_end),
+        TEST(a_forged_result),
+        TEST(memory_of_one_context),
+        TEST(two_at_once),
+        TEST(commands_and_what_they_leave),
+        TEST(a_restricted_context),
+        TEST(idle_sessions_end),
+        TEST(an_end_answers_everybody),
+        TEST(files_are_put_in_first),
     };
     return RUN_AS_BOTH(tests);
 }
