@@ -40,11 +40,18 @@ static int resolve_options(const struct sc_session_options *given, struct sc_ses
 
 /* ---- what the cell tells ---- */
 
+/* A command's first refused call may be heard of before its start is. */
+static bool may_have_run(const struct sc_task *task)
+{
+    return task->state == SC_TASK_RUNNING ||
+           (task->state == SC_TASK_WAITING && !task->context && task->begun_ns);
+}
+
 static void on_denial(void *userdata, const struct sc_denial *denial)
 {
     struct sc_session *session = userdata;
     for (struct sc_task *task = session->tasks; task; task = task->next)
-        if (task->state == SC_TASK_RUNNING)
+        if (may_have_run(task))
             sc_result_deny(&task->result, denial->layer, denial->action, denial->resource, denial->rule,
                            denial->hint);
 }
