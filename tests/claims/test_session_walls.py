@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 from cell import DEGRADED, SCALE, SNAPCELL, all_are, bash, claim, landlock_abi, shares_uid, word
-from test_end import processes_with, wait_for
+from test_end import name_of, processes_with, wait_for
 
 # All that a process can tell of its own walls. Processor time is limited by the keeper in a session, and the runners have a
 # folder there.
@@ -129,7 +129,8 @@ def test_end(keeper, how):
     tag = "claim" + uuid.uuid4().hex
     keeper.must("exec", "--background", session, "--", "bash", "-c",
                 "for i in 1 2 3; do setsid -f bash -c 'trap \"\" TERM HUP; exec -a %s sleep 300'; done; exec -a %s sleep 300" % (tag, tag))
-    assert wait_for(lambda: len(processes_with(tag)) >= 4, 20)
+    # Not the shells before them, whose arguments hold the word, too.
+    assert wait_for(lambda: [name_of(p) for p in processes_with(tag)] == ["sleep"] * 4, 20)
     if how == "end":
         keeper.must("end", session)
     else:
