@@ -15,7 +15,7 @@ struct sc_enter {
     const char *object; /* for the report when a stage fails */
     int mount_ns;       /* keeps the cell's mount namespace alive: nobody lives in it */
     int work_fd, tmp_fd, shm_fd;
-    int proc_fd;  /* detached, writable /proc of the cell for AppArmor; -1 when not needed */
+    int proc_fd;  /* detached, writable /proc of the cell: AppArmor, and commands; -1 when not needed */
     int ruleset;  /* Landlock; -1: this host has none, and that was accepted */
     int listener; /* refused calls of interest are told here; -1: none */
     int pty_master, pty_slave;

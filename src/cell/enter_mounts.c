@@ -95,7 +95,7 @@ static int make_all(struct sc_enter *enter, int mounts[SC_IMAGE_FRESH_MAX])
         if (mounts[i] < 0)
             return mounts[i];
     }
-    if (!(image->flags & SC_IMAGE_APPARMOR))
+    if (!(image->flags & (SC_IMAGE_APPARMOR | SC_IMAGE_STAY)))
         return 0;
     const struct sc_image_fresh proc = {.kind = SC_IMAGE_PROC};
     int fs = sc_sys_fsopen("proc");

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -76,6 +77,26 @@ char *sc_enter_number(uint64_t value, char buf[24])
     return at;
 }
 
+/* Where memory is short, the kernel's killer shall take a program and not the agent or a shepherd. Raising
+ * needs no privilege, but the file is its owner's only while the process is dumpable: for that moment it is.
+ * Whoever has the program's id still cannot look into it, for it has capabilities that they have not. */
+static int stand_first(struct sc_enter *enter)
+{
+    char text[8] = "";
+    enter->object = "oom_score_adj";
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+        return -errno;
+    int fd = openat(enter->proc_fd, "thread-self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    int r = fd < 0 || read(fd, text, sizeof text - 1) < 0 ? -errno : 0;
+    /* What the caller has already may be more, and only grows. */
+    const char *value = atoi(text) < 500 ? "500" : "1000";
+    if (r == 0 && write(fd, value, strlen(value)) < 0)
+        r = -errno;
+    if (fd >= 0)
+        close(fd);
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : r;
+}
+
 /* What a command has of its own is set in the copy of its shepherd, or of the file operation itself. */
 static int enter_program(void *data, const struct sc_agent_entry *entry, struct sc_msg_failed *failed)
 {
@@ -83,6 +104,11 @@ static int enter_program(void *data, const struct sc_agent_entry *entry, struct 
     if (entry) {
         enter->cwd = entry->cwd;
         enter->pty_slave = entry->pty_slave;
+        int r = stand_first(enter);
+        if (r < 0) {
+            sc_agent_describe(failed, "memory", enter->object, r);
+            return r;
+        }
     }
     for (size_t i = 0; i < COUNT(PROGRAM_STAGES); i++) {
         if (entry && entry->in_process && PROGRAM_STAGES[i].run == enter_apparmor)

@@ -12,13 +12,14 @@
 #include "cell/live.h"
 #include "cell/run.h"
 
+#define LARGE_MIB 300
 #define PATIENCE_NS (30 * SC_NS_PER_S)
 
 struct living {
     struct world world;
     struct sc_live *live;
     struct traces traces;
-    unsigned ended;
+    unsigned ended, memory;
     char message[256];
 };
 
@@ -34,6 +35,8 @@ struct op {
     struct sc_msg_file_done result;
     const char *feed; /* input still to be written */
     size_t feed_len;
+    unsigned feed_again; /* so often from its beginning */
+    size_t feed_size;
     char *all; /* of stdout, when there is room for it */
     size_t all_room;
     bool keep_open; /* stdin stays open when all is written */
@@ -67,6 +70,11 @@ static void feed(struct op *op)
             return;
         op->feed += n;
         op->feed_len -= (size_t)n;
+        if (op->feed_len == 0 && op->feed_again > 0) {
+            op->feed_again--;
+            op->feed -= op->feed_size;
+            op->feed_len = op->feed_size;
+        }
     }
     if (!op->keep_open)
         sc_live_close_input(op->living->live, op->id);
@@ -115,15 +123,24 @@ static void on_ended(void *userdata, enum sc_status why, const char *message)
     snprintf(living->message, sizeof living->message, "%s", message ? message : "");
 }
 
+static void on_memory(void *userdata)
+{
+    ((struct living *)userdata)->memory++;
+}
+
 static void open_living(struct living *living, const char *option, const char *value)
 {
     memset(living, 0, sizeof *living);
     living->traces = traces_of_now();
     begin(&living->world, "unused", NULL, option, value, NULL);
+    if (option && !strcmp(option, "disk-backing"))
+        assert_int_equal(sc_spec_set(&living->world.spec, "disk", "400M", NULL) +
+                             sc_spec_set(&living->world.spec, "memory", "64M", NULL),
+                         0);
     sc_spec_clear_program(&living->world.spec);
     living->world.spec.session = true;
     make_works(&living->world);
-    const struct sc_live_events events = {.userdata = living, .ended = on_ended};
+    const struct sc_live_events events = {.userdata = living, .out_of_memory = on_memory, .ended = on_ended};
     if (sc_live_open(living->world.works, &events, &living->live, &living->world.err) < 0)
         fail_msg("%s", living->world.err.message);
 }
@@ -211,6 +228,10 @@ static void commands(void **state)
     assert_int_equal(op.end.wait_status, 3 << 8);
     shell(&l, &op, "echo kept > a; ls -l /proc/self/fd | tail -n +2 | wc -l; echo again > /dev/stdout", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], "4\nagain\n");
+    shell(&l, &op, "cat /proc/self/oom_score_adj /proc/1/oom_score_adj /proc/$PPID/oom_score_adj", NULL);
+    int own, agent, shepherd;
+    assert_int_equal(sscanf(op.text[SC_STREAM_OUT], "%d\n%d\n%d", &own, &agent, &shepherd), 3);
+    assert_true(own >= 500 && own > agent && own > shepherd);
     shell(&l, &op, "cat a", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], "kept\n");
     close_living(&l);
@@ -272,6 +293,30 @@ static void a_fork_bomb(void **state)
     close_living(&l);
 }
 
+/* The kernel takes the one that grows; the rest of the cell goes on. */
+static void out_of_memory(void **state)
+{
+    (void)state;
+    struct living l;
+    static struct op op, other;
+    if (!the_host()->controllers[SC_CTL_MEMORY].version)
+        skip();
+    memset(&other, 0, sizeof other);
+    memset(&op, 0, sizeof op);
+    open_living(&l, "memory", "64M");
+    other.keep_open = true;
+    start_shell(&l, &other, "read x; echo lives", SC_COMMAND_STDIN);
+    wait_for(&l, &other.started, 1);
+    start_shell(&l, &op, "exec awk 'BEGIN { s = \"0123456789\"; for (;;) s = s s }'", 0);
+    wait_for(&l, &op.gone, 1);
+    assert_int_equal(op.end.wait_status, SIGKILL);
+    assert_int_equal(l.memory, 1);
+    assert_int_equal(sc_live_write(l.live, other.id, SC_STREAM_IN, "x\n", 2), 2);
+    wait_for(&l, &other.gone, 1);
+    assert_string_equal(other.text[SC_STREAM_OUT], "lives\n");
+    close_living(&l);
+}
+
 /* ---- files ---- */
 
 static void expect_done(struct living *l, struct op *op, const struct sc_file_op *order, const char *input,
@@ -326,6 +371,34 @@ static void a_full_disk(void **state)
     assert_int_equal(op.result.code, -ENOSPC);
     shell(&l, &op, "ls -A", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], ""); /* nothing half-way is left */
+    close_living(&l);
+}
+
+/* Far more than the cell's memory passes through it onto its disk. */
+static void a_large_file(void **state)
+{
+    (void)state;
+    struct living l;
+    static struct op op;
+    static char piece[1 << 20];
+    need_root();
+    if (!the_host()->loop_devices)
+        skip();
+    open_living(&l, "disk-backing", "image");
+    const struct sc_file_op order = {.kind = SC_FILE_WRITE, .path = "large"};
+    memset(&op, 0, sizeof op);
+    op.living = &l;
+    op.feed = piece;
+    op.feed_len = op.feed_size = sizeof piece;
+    op.feed_again = LARGE_MIB - 1;
+    if (sc_live_file(l.live, &order, &EVENTS, &op, &op.id, &l.world.err) < 0)
+        fail_msg("%s", l.world.err.message);
+    feed(&op);
+    wait_for(&l, &op.done, 1);
+    assert_int_equal(op.result.code, 0);
+    assert_int_equal(op.result.bytes, (uint64_t)LARGE_MIB << 20);
+    shell(&l, &op, "stat -c %s large", NULL);
+    assert_int_equal(atoll(op.text[SC_STREAM_OUT]), (long long)LARGE_MIB << 20);
     close_living(&l);
 }
 
@@ -392,9 +465,9 @@ static void archives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands),    cmocka_unit_test(a_flood), cmocka_unit_test(trees),
-        cmocka_unit_test(a_fork_bomb), cmocka_unit_test(files),   cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(archives),
+        cmocka_unit_test(commands),    cmocka_unit_test(a_flood),      cmocka_unit_test(trees),
+        cmocka_unit_test(a_fork_bomb), cmocka_unit_test(files),        cmocka_unit_test(a_full_disk),
+        cmocka_unit_test(archives),    cmocka_unit_test(a_large_file), cmocka_unit_test(out_of_memory),
     };
     return RUN_AS_BOTH(tests);
 }
