@@ -166,7 +166,7 @@ int sc_judge(const struct sc_judge_task *task, const struct sc_host *host,
     struct sc_judge_work work = {.task = task,
                                  .host = host,
                                  .callbacks = callbacks ? callbacks : &none,
-                                 .store = {.folder = -1},
+                                 .store = SC_STORE_NONE,
                                  .report = &report,
                                  .lock = PTHREAD_MUTEX_INITIALIZER};
     int r = sc_judge_task_check(task, host->memory_bytes, err);

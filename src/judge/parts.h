@@ -22,14 +22,16 @@ struct sc_store {
     char outer[PATH_MAX]; /* for the caller alone */
     char path[PATH_MAX];  /* in it, and open to whoever sees it mounted */
     int folder;           /* of `path`, or -1 */
+    int lock;             /* of `outer`, held while its judge lives, or -1 */
 };
 
-/* A new, empty folder of the host's disk. */
+#define SC_STORE_NONE ((struct sc_store){.folder = -1, .lock = -1})
+/* A new, empty folder of the host's disk. Removes those whose judge was killed. */
 int sc_store_open(struct sc_store *store, struct sc_err *err);
 /* Copies `size` bytes of fd to `name` below it, which a hostile build chose. Readable by all, executable
  * where the build's file was, writable by nobody. Negative errno. */
 int sc_store_put(struct sc_store *store, const char *name, int fd, uint64_t size);
-/* Removes all of it. Safe on one that was not opened, if its folder is -1. */
+/* Removes all of it. Safe on one that was not opened: SC_STORE_NONE. */
 void sc_store_close(struct sc_store *store);
 
 /* ---- setup.c: from a part of the task to cells ---- */

@@ -3,12 +3,14 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -52,6 +54,18 @@ static mode_t mode_of(const char *name)
     struct stat st;
     assert_int_equal(fstatat(store.folder, name, &st, AT_SYMLINK_NOFOLLOW), 0);
     return st.st_mode & 07777;
+}
+
+/* How many names a folder has. */
+static unsigned entries(const char *folder)
+{
+    unsigned n = 0;
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    for (struct dirent *entry; (entry = readdir(stream));)
+        n += entry->d_name[0] != '.';
+    closedir(stream);
+    return n;
 }
 
 static void files_can_be_read_by_all_and_written_by_nobody(void **state)
@@ -109,6 +123,35 @@ static void a_name_that_is_too_long(void **state)
     assert_int_equal(put(name, "x", 0644), -ENAMETOOLONG);
 }
 
+/* A killed judge's store goes with the next one; a living one's stays. */
+static void what_a_killed_judge_left(void **state)
+{
+    (void)state;
+    char disk[] = "/tmp/snapcell-store-XXXXXX";
+    struct sc_store first, second;
+    struct stat st;
+    int status;
+    assert_non_null(mkdtemp(disk));
+    setenv("SNAPCELL_DISK_DIR", disk, 1);
+    assert_int_equal(sc_store_open(&first, &err), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* The parent's store is the parent's: its lock is shared by inheritance, and held all the same. */
+        _exit(sc_store_open(&second, &err) == 0 && stat(first.outer, &st) == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(entries(disk), 2);
+    assert_int_equal(sc_store_open(&second, &err), 0);
+    assert_int_equal(entries(disk), 2); /* both of ours, not the child's */
+    assert_int_equal(stat(first.outer, &st), 0);
+    sc_store_close(&first);
+    sc_store_close(&second);
+    assert_int_equal(entries(disk), 0);
+    unsetenv("SNAPCELL_DISK_DIR");
+    assert_int_equal(rmdir(disk), 0);
+}
+
 static void a_place_that_is_not_there(void **state)
 {
     (void)state;
@@ -131,6 +174,7 @@ int main(void)
         TEST(nothing_leaves_the_store),
         TEST(a_name_that_is_too_long),
         TEST(a_place_that_is_not_there),
+        TEST(what_a_killed_judge_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
