@@ -98,6 +98,7 @@ static bool judge_stop(struct sc_task *task)
         say_timeout(task);
         return true;
     case SC_STOP_CPU:
+        task->result.passed_ns = task->limits.cpu;
         sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the %s used up its processor time", what);
         return true;
     case SC_STOP_OUTPUT:
