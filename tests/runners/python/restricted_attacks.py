@@ -536,3 +536,136 @@ attack("type parameters", """
 attack("type statements", """
     type X = ().__class__
     print("ESCAPED", X.__value__)""", since=(3, 12))
+
+# ---- several steps ----
+
+attack("a field renamed by copying", """
+    import copy, dataclasses
+    @dataclasses.dataclass
+    class A:
+        x: int = 1
+    target = dataclasses.fields(A)[0]
+    class Pen:
+        __slots__ = ("name",)
+        def __new__(cls, *a):
+            return target if made else object.__new__(cls)
+    made = []
+    pen = Pen()
+    pen.name = "source text"
+    made.append(1)
+    copy.copy(pen)
+    print("ESCAPED" if dataclasses.fields(A)[0].name != "x" else "no")""")
+attack("a field renamed by copying, __new__ no function", """
+    import copy, dataclasses, functools
+    @dataclasses.dataclass
+    class A:
+        x: int = 1
+    target = dataclasses.fields(A)[0]
+    made = []
+    def new(cls, *a):
+        return target if made else object.__new__(cls)
+    class Pen:
+        __slots__ = ("name",)
+        __new__ = functools.partial(new)
+    pen = Pen()
+    pen.name = "source text"
+    made.append(1)
+    copy.copy(pen)
+    print("ESCAPED" if dataclasses.fields(A)[0].name != "x" else "no")""")
+attack("a field renamed by deep copying, __new__ inherited", """
+    import copy, dataclasses
+    @dataclasses.dataclass
+    class A:
+        x: int = 1
+    target = dataclasses.fields(A)[0]
+    made = []
+    class Base:
+        __slots__ = ()
+        def __new__(cls, *a):
+            return target if made else object.__new__(cls)
+    class Pen(Base):
+        __slots__ = ("name",)
+    pen = Pen()
+    pen.name = "source text"
+    made.append(1)
+    copy.deepcopy([pen])
+    print("ESCAPED" if dataclasses.fields(A)[0].name != "x" else "no")""")
+attack("an enumeration that has members only sometimes", """
+    import enum
+    class Sometimes:
+        n = 0
+        def __len__(self):
+            self.n += 1
+            return 1 if self.n == 1 else 0
+        def __iter__(self): return iter(())
+    class E(enum.Enum): pass
+    E._member_names_ = Sometimes()
+    M = E("M", {"__reduce_ex__": lambda s, p: "ESCAPED", "A": 1})
+    print("ESCAPED", M)""", bites=False)
+attack("the map of an enumeration", """
+    import enum
+    got = []
+    class Eq:
+        def __eq__(self, other):
+            got.append(other)
+            return True
+    class E(enum.Enum):
+        A = 1
+    E.__members__ == Eq()
+    got[0]["B"] = E.A
+    print("ESCAPED" if "B" in E.__members__ else "no")""")
+attack("a subclass of super", """
+    import random
+    class S(super): pass
+    class R(random.Random): pass
+    print("ESCAPED", S(R, R())._randbelow)""")
+attack("a subclass of a module", """
+    import math
+    class M(type(math)): pass
+    print("ESCAPED", M("x").__loader__)""")
+attack("a subclass of type's alias", """
+    class M(type[int]): pass
+    print("ESCAPED", M("X", (), {}))""")
+attack("a library's class changed by its alias", """
+    import typing, collections
+    typing.Counter[int].__setattr__("most_common", lambda self: "ESCAPED")
+    print(collections.Counter("aab").most_common())""")
+attack("the interpreter's own imports", """
+    __import__("os", None, None, [], 0)
+    print("ESCAPED")""")
+attack("a template of a pattern's callback", """
+    import re
+    out = re.sub("x", "{0.__class__}".format, "x") if 0 else re.sub("x", lambda m: "{0.__class__}".format(m), "x")
+    print("ESCAPED" if "class" in out else "no")""")
+attack("a template of str's subclass by map", """
+    class S(str): pass
+    out = "".join(map(S.format, [S("{0.__class__.__mro__}")], [()]))
+    print("ESCAPED" if "object" in out else "no")""")
+attack("the raw method of a guarded one", """
+    f = "{0.__class__}".format
+    print("ESCAPED", f.__self__)""")
+attack("annotations of a function read by a library", """
+    import dataclasses
+    def f(x: int): pass
+    f.__annotations__["y"] = 1
+    print("ESCAPED")""")
+attack("a key function that is a guard's own", """
+    print("ESCAPED", sorted([()], key=lambda x: getattr(x, "__class__").__name__))""")
+attack("nested classes and mangling", """
+    class __A:
+        class B:
+            def f(self, x): return x.__class
+    print("ESCAPED")""", bites=False)
+attack("await and frames", """
+    class W:
+        def __await__(self):
+            yield self
+    async def f():
+        await W()
+    c = f()
+    c.send(None)
+    print("ESCAPED", c.cr_await)""")
+attack("an asynchronous generator's frame", """
+    async def f():
+        yield 1
+    print("ESCAPED", getattr(f(), "ag_fr" + "ame"))""")

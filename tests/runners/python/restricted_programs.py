@@ -259,6 +259,7 @@ program("re", """
     print(m.group("y"), m.groups(), m.groupdict(), m.span(), m["m"])
     print(re.sub(r"\\w+", lambda m: m.group().title(), "ab cd"), re.findall("[a-c]", "abcd", re.I), re.split(r"[,;]", "a,b;c"))
     p = re.compile("x+")
+    print(re.compile("(a)").sub(r"<\\1>", "bab"), re.sub("(?P<n>b)", r"\\g<n>!", "abc"))
     print([x.start() for x in p.finditer("axxbx")], p.pattern, bool(p.search("b")))""")
 program("decimal and fractions", """
     from decimal import Decimal, getcontext, localcontext, ROUND_HALF_UP

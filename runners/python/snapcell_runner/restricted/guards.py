@@ -3,6 +3,8 @@
 Nothing here asks an object about itself. Its class is type(object), a class's contents are read past its metaclass, and a
 name is a str and no subclass of it: whatever a program defines, it cannot answer for itself."""
 import decimal
+import enum
+import functools
 import types
 
 from ..texts import mro_of, namespace_of
@@ -53,11 +55,12 @@ def _looked_at(got, name):
             refuse(name)
         if is_template_method(got):
             return guarded_format(got, read)
-        if name in _SETTERS:
-            return _guarded_setter(got)
     elif issubclass(kind, type) and issubclass(got, type):
         return Type
-    return got
+    if name in _SETTERS:
+        return _guarded_setter(got)
+    # A copy: what compares with a view of a mapping is handed the mapping itself.
+    return types.MappingProxyType(dict(got)) if name == "__members__" else got
 
 
 def _check_underscore(value, kind, name):
@@ -65,12 +68,15 @@ def _check_underscore(value, kind, name):
         return
     if name == "__members__" and issubclass(kind, type):
         return
-    if names.is_special(name) or not _is_own(value, kind, name):
+    if not _is_own(value, kind, name):
         refuse(name)
 
 
 def _is_own(value, kind, name):
-    """Whether _name can only be the program's own: of a class of its, and defined by no class that is not."""
+    """Whether _name can only be the program's own: of a class of its, and defined by no class that is not. Names like
+    _this_ are enumerations' own."""
+    if names.is_special(name) or name[-1] == "_":
+        return False
     if kind is super:
         kind = value.__self_class__
     elif issubclass(kind, type):
@@ -88,7 +94,7 @@ def writable(value, name):
         if name in names.WRITABLE_TEXTS:
             if kind is not types.FunctionType and not _is_programs(value, kind):
                 refuse(name)
-        elif names.is_special(name) or not _is_own(value, kind, name):
+        elif not _is_own(value, kind, name):
             refuse(name)
     elif name in names.INTERNALS or name == "obj" and issubclass(kind, AttributeError):
         refuse(name)
@@ -100,13 +106,16 @@ def writable(value, name):
 def _is_programs(value, kind):
     """Whether the program made it, or may at least write on it: its classes, their instances, its functions, exceptions."""
     if kind is types.FunctionType:
-        return value.__globals__.get("__name__") == PROGRAM
+        return type(value) is kind and value.__globals__.get("__name__") == PROGRAM
     return is_of_program(value if issubclass(kind, type) else kind) or issubclass(kind, BaseException)
 
 
 def _guarded_setter(setter):
-    """object.__setattr__ and its like, which set whatever they are told to."""
-    if type(setter) is types.MethodWrapperType:
+    """object.__setattr__ and its like, which set whatever they are told to; what a program defined is its own."""
+    kind = type(setter)
+    if _is_programs(setter.__func__ if kind is types.MethodType else setter, types.FunctionType):
+        return setter
+    if kind in (types.MethodWrapperType, types.MethodType):
         target = setter.__self__
 
         def bound(name, *value):
@@ -186,7 +195,7 @@ class _TypeOfTypes(type):
         return isinstance(value, type)
 
     def __subclasscheck__(cls, kind):
-        return kind is Type
+        return Type in mro_of(kind)
 
     def __repr__(cls):
         return "<class 'type'>"
@@ -207,14 +216,41 @@ def guarded_class(build):
     def build_class(body, name, *bases, **keywords):
         if "metaclass" in keywords:
             raise TypeError("metaclasses are not allowed")
-        if any(base is Type or type(base) is _TypeOfTypes for base in bases):
-            raise TypeError("type 'type' is not an acceptable base type")
+        # Of one of these, attributes would be another object's.
+        if super in bases:
+            raise TypeError("type 'super' is not an acceptable base type")
         made = build(body, name, *bases, **keywords)
-        matched = namespace_of(made).get("__match_args__", ()) if isinstance(made, type) else ()
-        if type(matched) is not tuple or not all(map(may_be_matched, matched)):
-            raise TypeError("__match_args__ must be a tuple of names of attributes that may be read")
+        if not isinstance(made, type):
+            return made
+        if issubclass(made, Type):
+            raise TypeError("type 'type' is not an acceptable base type")
+        _check_matched(namespace_of(made).get("__match_args__", ()))
+        _check_new(made)
         return made
     return build_class
+
+
+def _check_matched(matched):
+    if type(matched) is not tuple or not all(map(may_be_matched, matched)):
+        raise TypeError("__match_args__ must be a tuple of names of attributes that may be read")
+
+
+def _check_new(made):
+    """Has the class's own __new__ make instances of it. Copying sets attributes on what that returns."""
+    new = namespace_of(made).get("__new__")
+    function = new.__func__ if type(new) is staticmethod else new
+    if new is None or not _is_programs(function, types.FunctionType) and issubclass(made, enum.Enum):
+        return
+    if type(function) is not types.FunctionType:
+        raise TypeError("__new__ must be a function")
+
+    @functools.wraps(function)
+    def checked(cls, *arguments, **keywords):
+        instance = function(cls, *arguments, **keywords)
+        if not issubclass(type(instance), made):
+            raise TypeError("__new__ of '%s' must return an instance of it" % made.__name__)
+        return instance
+    type.__setattr__(made, "__new__", staticmethod(checked))
 
 
 def may_be_matched(name):

@@ -72,6 +72,9 @@ class AllowedModule:
         self.__dict__.update(parts)
         self._name = name
 
+    def __init_subclass__(cls):
+        raise TypeError("type 'module' is not an acceptable base type")
+
     def __repr__(self):
         return "<module '%s'>" % self._name
 

@@ -8,7 +8,7 @@ from . import guards, names
 READ, WRITABLE, ABSENT = "_(read)", "_(writable)", "_(absent)"
 
 _ALLOWED = frozenset("""
-    Module Expression Interactive Expr Pass Break Continue Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
+    Module Expression Expr Pass Break Continue Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
     AsyncWith withitem Raise Try TryStar Assert Import ImportFrom alias Global Nonlocal FunctionDef AsyncFunctionDef ClassDef
     Lambda arguments arg keyword ExceptHandler
     BoolOp NamedExpr BinOp UnaryOp IfExp Dict Set ListComp SetComp DictComp GeneratorExp comprehension Await Yield YieldFrom
