@@ -27,12 +27,6 @@ static int check_runner(const struct sc_spec *spec, struct sc_err *err)
         return sc_spec_bad(err, "args", spec->args.v[0], "code in mode %s has no arguments", mode);
     if (spec->pty)
         return sc_err_usage(err, "pty", "pty: true: allowed in mode plain, not %s", mode);
-    if (spec->profile == SC_PROFILE_COMPUTE)
-        return sc_spec_bad(
-            err, "profile", sc_profile_name(spec->profile),
-            "mode %s needs profile default: its interpreter is a program that the cell's first "
-            "process starts",
-            mode);
     return 0;
 }
 
@@ -91,9 +85,6 @@ static int check_session(const struct sc_spec *spec, struct sc_err *err)
         return sc_spec_bad(err, "out", spec->outs[0].glob, "not allowed: files are read from the session");
     if (spec->pty)
         return sc_err_usage(err, "pty", "pty: not allowed here: each command of a session asks for its own");
-    if (spec->profile == SC_PROFILE_COMPUTE)
-        return sc_spec_bad(err, "profile", sc_profile_name(spec->profile),
-                           "a session needs profile default: it starts programs");
     return 0;
 }
 

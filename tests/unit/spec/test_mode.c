@@ -71,7 +71,7 @@ static void modes_need_source_of_their_languages(void **state)
         {"{\"mode\":\"rich\",\"code\":\"1\",\"language\":\"python\",\"pty\":true}", "pty",
          "allowed in mode plain"},
         {"{\"mode\":\"rich\",\"code\":\"1\",\"language\":\"python\",\"profile\":\"compute\"}", "profile",
-         "mode rich needs profile default"},
+         "this mode starts several: allowed default"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         start_over(good[i]);
@@ -200,7 +200,7 @@ static void sessions_run_nothing_by_themselves(void **state)
     session("{\"mode\":\"rich\"}");
     refused("mode", "each run of a session has its own");
     session("{\"profile\":\"compute\"}");
-    refused("profile", "a session needs profile default");
+    refused("profile", "a session starts several: allowed default");
     session("{\"validate\":{\"rules\":[\"/nowhere/r.scm\"]}}");
     refused("rules", "No such file");
 }
