@@ -153,6 +153,7 @@ void sc_command_start(struct sc_commands *commands, struct sc_command *command)
                                    .err = -1,
                                    .runner = -1,
                                    .pty_slave = -1,
+                                   .folder = command->is_file ? commands->agent->work_fd : -1,
                                    .argc = command->order.argc,
                                    .envc = command->order.envc,
                                    .texts = commands->text}};

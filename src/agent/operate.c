@@ -114,16 +114,21 @@ static int become_operation(void)
     return sc_sys_close_range(SC_SLOT_STDIN, SC_SLOT_STDERR, 0);
 }
 
+/* With the program's rights, which may have closed its folder to itself: that is no matter of other places.
+ */
+static int begin(const struct sc_operation *op, int folder)
+{
+    bool is_relative = *op->path != '/' || (op->order->kind == SC_FILE_RENAME && *op->to != '/');
+    return fchdir(folder) < 0 && is_relative ? -errno : 0;
+}
+
 void sc_operate_main(struct sc_agent *agent, struct sc_launch *launch, const struct sc_msg_file_op *order,
                      const char *path, const char *to)
 {
     struct sc_operation op = {.order = order, .path = path, .to = to, .report = launch->report};
     struct sc_shepherd_report report = {.news = SC_NEWS_FAILED};
-    /* The stage for the working directory then asks with the program's rights whether it may be there. */
-    const struct sc_agent_entry entry = {.cwd = ".", .pty_slave = -1, .in_process = true};
-    int r = fchdir(agent->work_fd) < 0 ? -errno : 0;
-    if (r == 0)
-        r = sc_launch_arrange(agent, launch);
+    const struct sc_agent_entry entry = {.pty_slave = -1, .in_process = true};
+    int r = sc_launch_arrange(agent, launch);
     op.report = launch->report;
     if (r == 0 && agent->enter_program(agent->data, &entry, &report.failed) < 0) {
         tell(&op, &report);
@@ -136,7 +141,9 @@ void sc_operate_main(struct sc_agent *agent, struct sc_launch *launch, const str
         tell(&op, &report);
         _exit(1);
     }
-    r = OPERATIONS[order->kind](&op);
+    r = begin(&op, launch->folder);
+    if (r == 0)
+        r = OPERATIONS[order->kind](&op);
     if (r < 0 && !op.done.object[0])
         sc_operation_fault(&op, path, r);
     op.done.code = r;

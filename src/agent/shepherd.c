@@ -163,8 +163,8 @@ static int close_others(int *keep, size_t count)
 
 int sc_launch_arrange(const struct sc_agent *agent, struct sc_launch *launch)
 {
-    int keep[3 + 3 + SC_AGENT_STAGE_FDS] = {SC_SLOT_STDIN, SC_SLOT_STDOUT, SC_SLOT_STDERR};
-    int *const moved[] = {&launch->report, &launch->runner, &launch->pty_slave};
+    int keep[3 + 4 + SC_AGENT_STAGE_FDS] = {SC_SLOT_STDIN, SC_SLOT_STDOUT, SC_SLOT_STDERR};
+    int *const moved[] = {&launch->report, &launch->runner, &launch->pty_slave, &launch->folder};
     const int streams[3] = {launch->in, launch->out, launch->err};
     size_t n = 3;
     for (size_t i = 0; i < sizeof moved / sizeof moved[0]; i++) {

@@ -32,6 +32,7 @@ struct sc_launch {
     int report; /* the socket of the above */
     int in, out, err, runner;
     int pty_slave;
+    int folder; /* a file operation's: where its relative paths begin */
     /* A command's; the texts one after the other: arguments, environment, working directory. */
     uint32_t argc, envc;
     char *texts;

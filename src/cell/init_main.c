@@ -97,6 +97,12 @@ static int stand_first(struct sc_enter *enter)
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : r;
 }
 
+/* Not for a file operation: AppArmor's change takes effect at exec, and it begins in the work folder. */
+static bool is_for_exec(int (*stage)(struct sc_enter *))
+{
+    return stage == enter_apparmor || stage == enter_cwd;
+}
+
 /* What a command has of its own is set in the copy of its shepherd, or of the file operation itself. */
 static int enter_program(void *data, const struct sc_agent_entry *entry, struct sc_msg_failed *failed)
 {
@@ -111,8 +117,8 @@ static int enter_program(void *data, const struct sc_agent_entry *entry, struct 
         }
     }
     for (size_t i = 0; i < COUNT(PROGRAM_STAGES); i++) {
-        if (entry && entry->in_process && PROGRAM_STAGES[i].run == enter_apparmor)
-            continue; /* takes effect at exec only, and there is none */
+        if (entry && entry->in_process && is_for_exec(PROGRAM_STAGES[i].run))
+            continue;
         int r = sc_enter_stage(enter, PROGRAM_STAGES[i].name, PROGRAM_STAGES[i].run);
         if (r < 0) {
             sc_agent_describe(failed, PROGRAM_STAGES[i].name, enter->object, r);

@@ -31,7 +31,7 @@ static int enter_program(void *data, const struct sc_agent_entry *entry, struct 
         enter->pty_slave = entry->pty_slave;
         if (enter_stdio(enter) < 0)
             return -EIO;
-        int r = entry->cwd ? enter_cwd(enter) : 0;
+        int r = entry->in_process ? 0 : enter_cwd(enter);
         if (r < 0) {
             sc_agent_describe(failed, "cwd", enter->object, r);
             return r;
@@ -57,6 +57,8 @@ void make_image(const char *program, const char *arg)
     image.head.argc = 2;
     image.argv[0] = offsetof(__typeof__(image), texts);
     image.argv[1] = image.argv[0] + 200;
+    image.head.cwd = image.argv[0] + 398;
+    image.texts[398] = '.';
     snprintf(image.texts, 200, "%s", program);
     snprintf(image.texts + 200, 200, "%s", arg);
 }
@@ -105,7 +107,9 @@ void open_talk(struct talk *talk)
     talk->pid = fork_alone();
     assert_true(talk->pid >= 0);
     if (talk->pid == 0) {
-        static struct sc_enter enter = {.pty_slave = -1};
+        static struct sc_enter enter = {.image = &image.head, .pty_slave = -1};
+        for (int number = 1; number < 32; number++) /* the test's own would take a crash for the test's end */
+            signal(number, SIG_DFL);
         if (getpid() != 1 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("proc", "/proc", "proc", 0, NULL) < 0 ||
             mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666") < 0)

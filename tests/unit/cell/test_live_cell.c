@@ -355,8 +355,13 @@ static void files(void **state)
     expect_done(&l, &op, ORDER(SC_FILE_READ, "a/b/c"), NULL, -EACCES);
     expect_done(&l, &op, ORDER(SC_FILE_CHMOD, "a/b", .mode = 0755), NULL, 0);
     expect_done(&l, &op, ORDER(SC_FILE_REMOVE, "a", .flags = SC_FILE_RECURSIVE), NULL, 0);
-    shell(&l, &op, "ls -A", NULL);
+    shell(&l, &op, "ls -A; chmod 700 .", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], "");
+    expect_done(&l, &op, ORDER(SC_FILE_WRITE, "private"), "x", 0);
+    shell(&l, &op, "chmod 0 .", NULL);
+    expect_done(&l, &op, ORDER(SC_FILE_READ, "private"), NULL, -EACCES);
+    expect_done(&l, &op, ORDER(SC_FILE_WRITE, "/tmp/x"), "x", 0);
+    expect_done(&l, &op, ORDER(SC_FILE_CHMOD, "/home/user", .mode = 0755), NULL, 0);
     close_living(&l);
 }
 
