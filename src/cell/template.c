@@ -64,12 +64,12 @@ static int open_parent(int root, const char *path, const char **ret_name)
     return at;
 }
 
-static int write_new(int folder, const char *name, const char *content, uint32_t mode)
+static int write_new(int folder, const char *name, const void *content, size_t len, uint32_t mode)
 {
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int r = sc_write_all(fd, content, strlen(content));
+    int r = sc_write_all(fd, content, len);
     if (r == 0 && fchmod(fd, mode) < 0)
         r = -errno;
     close(fd);
@@ -105,7 +105,7 @@ static int make_place(int folder, const char *name, int source)
         return -errno;
     if (S_ISDIR(st.st_mode))
         return mkdirat(folder, name, 0755) < 0 && errno != EEXIST ? -errno : 0;
-    int r = write_new(folder, name, "", 0444);
+    int r = write_new(folder, name, "", 0, 0444);
     return r == -EEXIST ? 0 : r;
 }
 
@@ -145,7 +145,9 @@ static int lay_at(int folder, const char *name, const struct sc_plan_mount *moun
     case SC_MOUNT_SYMLINK:
         return symlinkat(mount->source, folder, name) < 0 && errno != EEXIST ? -errno : 0;
     case SC_MOUNT_FILE:
-        return write_new(folder, name, mount->content, mount->mode);
+        return write_new(folder, name, mount->content, strlen(mount->content), mount->mode);
+    case SC_MOUNT_BYTES:
+        return write_new(folder, name, mount->bytes, mount->n_bytes, mount->mode);
     case SC_MOUNT_COPY:
         return copy_file(folder, name, mount);
     default:

@@ -10,6 +10,7 @@ struct sc_cli_args;
 enum sc_cli_exit {
     SC_CLI_EXIT_OK = 0,
     SC_CLI_EXIT_BLOCKED_HOST = 1, /* doctor: no cell can be made here */
+    SC_CLI_EXIT_FOUND = 1,        /* check: the source has findings, or is none */
     SC_CLI_EXIT_FILE = 1,         /* session: what the cell's own files answered, as "No such file" */
     SC_CLI_EXIT_USAGE = 2,        /* nothing was started */
     SC_CLI_EXIT_FAILED = 125,     /* Snapcell itself failed */
@@ -63,6 +64,7 @@ const struct sc_cli_verb *sc_cli_verb_by_name(const char *name);
 int sc_cli_run(const struct sc_cli_args *args);
 int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
+int sc_cli_check(const struct sc_cli_args *args);
 int sc_cli_doctor(const struct sc_cli_args *args);
 int sc_cli_judge(const struct sc_cli_args *args);
 int sc_cli_session(const struct sc_cli_args *args);

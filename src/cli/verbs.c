@@ -112,6 +112,17 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "It serves until SIGTERM, SIGINT or SIGHUP, then ends every session and leaves nothing behind. Only its own user and root "
      "may connect.",
      sc_cli_keeper},
+    {"check", SC_CLI_CHECK,
+     "check [OPTION…] FILE\n"
+     "check [OPTION…] -c CODE --python|--node|--bash\n"
+     "check [OPTION…] --python|--node|--bash -",
+     "Read source by rules, and run nothing.",
+     "Python, JavaScript, TypeScript and Bash are read, in a cell of their own. Without --rules and --deny-… the "
+     "built-in set default is used (docs/code-rules.md). It is advice and early refusal: what holds a program is "
+     "its cell, whatever this finds.\n"
+     "Exit status: 0 nothing but notes was found, 1 there are findings or a syntax error, 2 bad usage, 125 Snapcell "
+     "itself failed.",
+     sc_cli_check},
     {"doctor", SC_CLI_DOCTOR,
      "doctor [OPTION…]",
      "Tell what this host offers and lacks, and how to mend it.",

@@ -35,6 +35,16 @@ int sc_plan_add_mount(struct sc_plan *plan, enum sc_mount_kind kind, const char 
     return failed ? -ENOMEM : 0;
 }
 
+int sc_plan_add_program(struct sc_plan *plan, const char *path, const void *bytes, size_t n_bytes)
+{
+    int r = sc_plan_add_mount(plan, SC_MOUNT_BYTES, path, NULL, NULL, 0555);
+    if (r == 0) {
+        plan->mounts[plan->n_mounts - 1].bytes = bytes;
+        plan->mounts[plan->n_mounts - 1].n_bytes = n_bytes;
+    }
+    return r;
+}
+
 void sc_plan_free(struct sc_plan *plan)
 {
     if (!plan)

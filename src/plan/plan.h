@@ -27,14 +27,17 @@ enum sc_mount_kind {
                          microsecond or two */
     SC_MOUNT_BIND,    /* host path `source`, read-only, nosuid, nodev, recursively */
     SC_MOUNT_DEVICE,  /* host device node `source` */
+    SC_MOUNT_BYTES,   /* `bytes`: a program of Snapcell's own */
 };
 
 /* One step in building the template tree, in order. Paths are absolute inside the cell. */
 struct sc_plan_mount {
     enum sc_mount_kind kind;
     char *path;
-    char *source;  /* BIND, DEVICE: host path; SYMLINK: target */
-    char *content; /* FILE */
+    char *source;      /* BIND, DEVICE: host path; SYMLINK: target */
+    char *content;     /* FILE */
+    const void *bytes; /* BYTES: borrowed */
+    size_t n_bytes;
     uint32_t mode;
 };
 
@@ -122,6 +125,9 @@ struct sc_plan {
 int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct sc_plan **ret_plan,
                  struct sc_err *err);
 void sc_plan_free(struct sc_plan *plan);
+/* For who makes cells for work of Snapcell's own, before anything is made of the plan: a program at `path`,
+ * which no cell can change. `bytes` are borrowed and outlive the plan. 0 or -ENOMEM. */
+int sc_plan_add_program(struct sc_plan *plan, const char *path, const void *bytes, size_t n_bytes);
 
 /* What runs source of `lang` inside the cell: the spec's, the environment's, or the language's own. */
 #define SC_PLAN_INTERPRETER_MAX 4200

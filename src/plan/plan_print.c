@@ -78,7 +78,7 @@ static json_t *limits_json(const struct sc_plan *plan, bool *failed)
 
 static json_t *mounts_json(const struct sc_plan *plan, bool *failed)
 {
-    static const char *const kinds[] = {"folder", "link", "file", "copy", "bind", "device"};
+    static const char *const kinds[] = {"folder", "link", "file", "copy", "bind", "device", "program"};
     json_t *array = json_array();
     for (size_t i = 0; i < plan->n_mounts; i++) {
         const struct sc_plan_mount *mount = &plan->mounts[i];
@@ -89,6 +89,8 @@ static json_t *mounts_json(const struct sc_plan *plan, bool *failed)
             put(object, "source", mount->source, failed);
         if (mount->content)
             put_number(object, "bytes", strlen(mount->content), failed);
+        if (mount->bytes)
+            put_number(object, "bytes", mount->n_bytes, failed);
         append(array, object, failed);
     }
     return array;

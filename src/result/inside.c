@@ -92,6 +92,16 @@ static void put_restricted(struct sc_writer *w, const struct sc_result *result)
     put_marking(w, said);
 }
 
+bool sc_findings_allow(const json_t *findings)
+{
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const char *severity = json_string_value(json_object_get(json_array_get(findings, i), "severity"));
+        if (!severity || strcmp(severity, "note") != 0)
+            return false;
+    }
+    return true;
+}
+
 json_t *sc_result_inside_object(const struct sc_result *result)
 {
     struct sc_writer w = sc_writer_begin();
@@ -102,7 +112,7 @@ json_t *sc_result_inside_object(const struct sc_result *result)
     if (result->mode != SC_MODE_PLAIN)
         sc_writer_put_bool(&w, "context_lost", result->context_lost);
     if (result->findings) {
-        sc_writer_put_bool(&w, "allowed", json_array_size(result->findings) == 0);
+        sc_writer_put_bool(&w, "allowed", sc_findings_allow(result->findings));
         sc_writer_put(&w, "findings", json_incref(result->findings));
     }
     if (w.failed || !w.object) {

@@ -135,6 +135,9 @@ const struct sc_denial *sc_result_deny(struct sc_result *result, const char *lay
 int sc_result_add_artifact(struct sc_result *result, const char *path, const char *saved, uint64_t size);
 int sc_result_add_skip(struct sc_result *result, const char *path, const char *why);
 
+/* Do they leave a source allowed? Notes do; so does NULL. */
+bool sc_findings_allow(const struct json_t *findings);
+
 /* The one writer of results: one JSON object, heap text, NULL when memory ran out. `indent` 0: one line. */
 char *sc_result_to_json(const struct sc_result *result, int indent);
 /* Exit status of the command line: the program's; 124, 137, 128+n, 126, 130, 125 (docs/result.md). */

@@ -20,11 +20,12 @@ struct sc_check_request {
     size_t len;
     const struct sc_validate *validate; /* rule sets and lists */
     bool syntax;                        /* also ask the interpreter for a syntax error, in its own words */
+    bool notebook; /* for that: top-level await is allowed, as in modes rich and restricted */
 };
 
 struct sc_check_report {
-    bool allowed;            /* no finding and no syntax error */
-    struct json_t *findings; /* array of {rule, severity, line, column, snippet, message, advice} */
+    bool allowed;            /* no finding but notes, and no syntax error */
+    struct json_t *findings; /* array of {rule, severity, name, line, column, snippet, message, advice} */
     char syntax_error[512];  /* "Syntax error: … (line 3)", or "" */
     char message[256];       /* "Blocked: subprocess (line 3)", or "" */
 };

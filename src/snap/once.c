@@ -10,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/num.h"
 #include "cell/artifacts.h"
 #include "cell/feed.h"
 #include "cell/run.h"
+#include "snap/check_first.h"
 #include "snap/session_wait.h"
 
 #define STDIN_STEP (64u * 1024)
@@ -253,8 +255,8 @@ static int open_and_run(struct once *once, struct sc_err *err)
     return r;
 }
 
-int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, uint64_t queue_ns,
-                struct sc_result *result, struct sc_err *err)
+static int run_mode(struct sc_works *works, const struct sc_callbacks *callbacks, uint64_t queue_ns,
+                    struct sc_result *result, struct sc_err *err)
 {
     static const struct sc_callbacks none = {.cancel_fd = -1};
     if (works->plan->spec->mode == SC_MODE_PLAIN)
@@ -273,5 +275,20 @@ int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, ui
     result->usage.queue_ns = queue_ns;
     sc_buf_fini(&once.code);
     sc_buf_fini(&once.stdin_data);
+    return r;
+}
+
+int sc_run_once(struct sc_works *works, const struct sc_callbacks *callbacks, uint64_t queue_ns,
+                struct sc_result *result, struct sc_err *err)
+{
+    int r = sc_check_first(works->plan, result, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    /* The run's own result takes the place of this one. */
+    json_t *findings = result->findings;
+    result->findings = NULL;
+    r = run_mode(works, callbacks, queue_ns, result, err);
+    json_decref(result->findings);
+    result->findings = findings;
     return r;
 }

@@ -1,0 +1,13 @@
+/* Reading the code of a run before anything of it runs. */
+#ifndef SC_SNAP_CHECK_FIRST_H
+#define SC_SNAP_CHECK_FIRST_H
+
+#include "plan/plan.h"
+#include "result/result.h"
+
+/* Looks at the source of a plan whose spec asks for it. 1: `result` says why it must not run (blocked, syntax
+ * error); 0: it may, and result->findings tells what was found, or is NULL when nothing was asked for;
+ * negative errno. */
+int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct sc_err *err);
+
+#endif
