@@ -1,8 +1,9 @@
 """Figures of matplotlib, caught without a display. Nothing of it is imported unless the program does."""
-import importlib.util
 import io
 import os
 import sys
+
+from .late import late_import
 
 PYPLOT = "matplotlib.pyplot"
 
@@ -38,7 +39,7 @@ class Figures:
             return None
         sys.meta_path.remove(self)
         try:
-            spec = importlib.util.find_spec(name)
+            spec = late_import("importlib.util").find_spec(name)
         finally:
             # The program may have put its own finders in the list meanwhile.
             sys.meta_path.insert(0, self)

@@ -1,5 +1,5 @@
 """Top-level await: one event loop for a context, made when the first run waits."""
-import sys
+from .late import late_import
 
 
 class Loop:
@@ -18,7 +18,7 @@ class Loop:
 
     def _ready(self):
         if self._loop is None or self._loop.is_closed():
-            asyncio = _asyncio()
+            asyncio = late_import("asyncio")
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
         return self._loop
@@ -44,14 +44,3 @@ async def _as_coroutine(program, namespace):
             if code.co_flags & program.CO_COROUTINE:
                 value = await value
     return value
-
-
-def _asyncio():
-    """Imported past the work folder, where anything may lie by that name; only when needed, for it takes long."""
-    path = sys.path[:]
-    sys.path[:] = [entry for entry in path if entry]
-    try:
-        import asyncio
-    finally:
-        sys.path[:] = path
-    return asyncio

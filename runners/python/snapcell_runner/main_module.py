@@ -5,8 +5,9 @@ import atexit
 import os
 import re
 import sys
-import tempfile
 import types
+
+from .late import late_import
 
 
 class MainModule(types.ModuleType):
@@ -52,7 +53,7 @@ def _definitions_file(texts):
                 futures.append(ast.unparse(statement))
             elif _defines(statement):
                 others.append(ast.unparse(statement))
-    number, path = tempfile.mkstemp(prefix="definitions-", suffix=".py")
+    number, path = late_import("tempfile").mkstemp(prefix="definitions-", suffix=".py")
     with os.fdopen(number, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write("\n".join(futures + others) + "\n")
     atexit.register(_remove, path, os.getpid())

@@ -3,9 +3,9 @@ write the same."""
 import io
 import os
 import sys
-import tempfile
 
 from .channel import high_copy
+from .late import late_import
 
 # Events before another program or process may write to the same descriptors.
 _STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"}
@@ -74,5 +74,5 @@ def _anonymous_file():
     try:
         return os.memfd_create("stdin", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
-        with tempfile.TemporaryFile() as file:
+        with late_import("tempfile").TemporaryFile() as file:
             return os.dup(file.fileno())

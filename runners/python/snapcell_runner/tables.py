@@ -1,5 +1,4 @@
 """Tables of pandas and polars as data. Neither is imported from here: a table can only exist where the program has."""
-import datetime
 import math
 import sys
 
@@ -9,7 +8,6 @@ COLUMNS_MAX = 1000
 CELLS_MAX = 100000
 TEXT_MAX = 1000
 _PLAIN = {int, str, bool, type(None)}
-_DATES = (datetime.datetime, datetime.date, datetime.time)
 
 
 def table_of(value):
@@ -64,7 +62,8 @@ def _cell(value, missing):
         return value if math.isfinite(value) else None
     if any(value is one for one in missing):
         return None
-    if isinstance(value, _DATES):
+    datetime = sys.modules["datetime"]  # Both libraries bring it.
+    if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if hasattr(value, "item") and hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
         plain = value.item()

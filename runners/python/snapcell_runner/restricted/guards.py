@@ -2,9 +2,9 @@
 
 Nothing here asks an object about itself. Its class is type(object), a class's contents are read past its metaclass, and a
 name is a str and no subclass of it: whatever a program defines, it cannot answer for itself."""
-import decimal
 import enum
 import functools
+import sys
 import types
 
 from ..texts import mro_of, namespace_of
@@ -13,7 +13,6 @@ from .templates import guarded_format, is_template_method
 
 _FUNCTIONS = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
                         types.MethodWrapperType, types.ClassMethodDescriptorType))
-_LOOKED_AT = names.SEALED | _FUNCTIONS
 _SETTERS = frozenset(("__setattr__", "__delattr__"))
 _CONTEXT_SETTINGS = frozenset(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"))
 _MISSING = object()
@@ -50,9 +49,9 @@ def _looked_at(got, name):
     kind = type(got)
     if name in names.TEXTS:
         return got if kind is str or got is None else refuse(name)
-    if kind in _LOOKED_AT:
-        if kind in names.SEALED:
-            refuse(name)
+    if kind in names.SEALED:
+        refuse(name)
+    if kind in _FUNCTIONS:
         if is_template_method(got):
             return guarded_format(got, read)
     elif issubclass(kind, type) and issubclass(got, type):
@@ -98,7 +97,7 @@ def writable(value, name):
             refuse(name)
     elif name in names.INTERNALS or name == "obj" and issubclass(kind, AttributeError):
         refuse(name)
-    if not _is_programs(value, kind) and not (kind is decimal.Context and name in _CONTEXT_SETTINGS):
+    if not _is_programs(value, kind) and not (name in _CONTEXT_SETTINGS and _is_decimal_context(kind)):
         raise AttributeError("attribute '%s' of '%s' object cannot be changed" % (name, kind.__name__))
     return value
 
@@ -108,6 +107,11 @@ def _is_programs(value, kind):
     if kind is types.FunctionType:
         return type(value) is kind and value.__globals__.get("__name__") == PROGRAM
     return is_of_program(value if issubclass(kind, type) else kind) or issubclass(kind, BaseException)
+
+
+def _is_decimal_context(kind):
+    decimal = sys.modules.get("decimal")
+    return decimal is not None and kind is decimal.Context
 
 
 def _guarded_setter(setter):

@@ -1,9 +1,9 @@
 """Replacements for functions and classes of allowed modules that would read attributes unguarded, run text as code, or make
 classes with names in them that no class statement could have."""
 import collections
-import dataclasses
 import enum
 import functools
+import sys
 import types
 
 from ..texts import mro_of, namespace_of
@@ -94,7 +94,7 @@ def dataclass(cls=None, /, **options):
     def process(kind):
         for name in getattr(_own_class(kind), "__annotations__", {}):
             _check_field(kind, name)
-        return dataclasses.dataclass(kind, **options)
+        return sys.modules["dataclasses"].dataclass(kind, **options)
     return process if cls is None else process(cls)
 
 

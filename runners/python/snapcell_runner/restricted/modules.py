@@ -2,7 +2,7 @@
 attributes are not walked, and submodules are not found behind it."""
 import importlib
 
-from . import library
+from . import library, names
 
 _ABCS = """Awaitable Coroutine AsyncIterable AsyncIterator AsyncGenerator Hashable Iterable Iterator Generator Reversible
     Sized Container Callable Collection Set MutableSet Mapping MutableMapping MappingView KeysView ItemsView ValuesView
@@ -90,6 +90,8 @@ def _module(name):
         real = importlib.import_module(name)
         parts = {part: getattr(real, part) for part in _NAMES[name].split() if hasattr(real, part)}
         parts.update(_REPLACED.get(name, {}))
+        if name == "typing":
+            names.SEALED.add(real.ForwardRef)
         if name == "collections":
             parts["abc"] = _module("collections.abc")
         _made[name] = AllowedModule(name, parts)

@@ -1,6 +1,5 @@
 """The policy's data: names of attributes, and kinds of objects, that a program may or may not touch."""
 import types
-import typing
 
 # Special methods that a class may define.
 DEFINABLE = frozenset("""
@@ -44,8 +43,8 @@ INTERNALS = frozenset("""
 RAW_REFUSED = INTERNALS | {"format", "format_map", "obj"}
 
 # Kinds of objects that no attribute is read of, and that no attribute gives.
-SEALED = frozenset((
-    types.ModuleType, types.FrameType, types.CodeType, types.TracebackType, types.CellType, typing.ForwardRef))
+# With typing.ForwardRef as soon as there are any: they run text as code.
+SEALED = {types.ModuleType, types.FrameType, types.CodeType, types.TracebackType, types.CellType}
 GENERATORS = frozenset((types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType))
 GENERATOR_METHODS = frozenset(("send", "throw", "close", "asend", "athrow", "aclose", "__next__", "__iter__", "__await__",
                                "__aiter__", "__anext__", "__name__", "__qualname__"))
