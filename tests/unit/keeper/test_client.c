@@ -26,6 +26,7 @@ static char folder[64], path[96];
 static int listener;
 static struct part part;
 static pthread_t thread;
+static struct sc_frame_reader reader; /* the keeper's: what came with a frame stays in it */
 
 static void send_frame(int sock, uint16_t type, uint16_t channel, const void *payload, size_t len)
 {
@@ -57,12 +58,12 @@ static void output(int sock, uint32_t stream, const char *text)
 }
 
 /* The next frame's type; its payload's length in *ret_len. */
-static int next(int sock, struct sc_frame_reader *reader, size_t *ret_len)
+static int next(int sock, size_t *ret_len)
 {
     struct sc_frame frame;
     const uint8_t *payload;
-    while (sc_frame_next(reader, &frame, &payload) == 0)
-        if (sc_frame_fill(reader, sock, NULL, NULL) <= 0)
+    while (sc_frame_next(&reader, &frame, &payload) == 0)
+        if (sc_frame_fill(&reader, sock, NULL, NULL) <= 0)
             return -1;
     *ret_len = frame.len;
     return frame.type;
@@ -70,15 +71,14 @@ static int next(int sock, struct sc_frame_reader *reader, size_t *ret_len)
 
 static void *keep(void *nothing)
 {
-    static struct sc_frame_reader reader;
     size_t len;
     (void)nothing;
     memset(&reader, 0, sizeof reader);
     int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (next(sock, &reader, &len) == SC_KEEPER_HELLO) {
+    if (next(sock, &len) == SC_KEEPER_HELLO) {
         if (!part.silent) {
             welcome(sock, SC_KEEPER_VERSION);
-            if (next(sock, &reader, &len) == SC_KEEPER_REQUEST)
+            if (next(sock, &len) == SC_KEEPER_REQUEST)
                 part.play(sock);
         } else {
             part.play(sock);
@@ -167,19 +167,17 @@ static void output_and_a_reply_in_pieces(void **state)
 
 static void plays_input(int sock)
 {
-    static struct sc_frame_reader reader;
     size_t len, total = 0;
     int type;
-    memset(&reader, 0, sizeof reader);
     /* Nothing beyond the credit comes, until there is more. */
-    while (total < SC_KEEPER_INPUT_WINDOW && next(sock, &reader, &len) == SC_KEEPER_DATA)
+    while (total < SC_KEEPER_INPUT_WINDOW && next(sock, &len) == SC_KEEPER_DATA)
         total += len;
     const uint32_t more = 1000;
     send_frame(sock, SC_KEEPER_CREDIT, 1, &more, sizeof more);
-    type = next(sock, &reader, &len);
+    type = next(sock, &len);
     bool ok = total == SC_KEEPER_INPUT_WINDOW && type == SC_KEEPER_DATA && len == 1000;
     send_frame(sock, SC_KEEPER_CREDIT, 1, &more, sizeof more);
-    type = next(sock, &reader, &len);
+    type = next(sock, &len);
     ok = ok && type == SC_KEEPER_DATA_END;
     reply(sock, 1, ok ? "{\"ok\": {}}" : "{\"error\": {\"kind\": \"usage\"}}");
 }
@@ -204,11 +202,9 @@ static void input_keeps_to_the_credit(void **state)
 
 static void plays_cancelled(int sock)
 {
-    static struct sc_frame_reader reader;
     size_t len;
-    memset(&reader, 0, sizeof reader);
     output(sock, SC_KEEPER_STDOUT, "stop me");
-    reply(sock, 1, next(sock, &reader, &len) == SC_KEEPER_CANCEL ? "{\"ok\": {}}" : "{}");
+    reply(sock, 1, next(sock, &len) == SC_KEEPER_CANCEL ? "{\"ok\": {}}" : "{}");
 }
 
 static int full(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)
