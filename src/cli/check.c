@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "cli/job.h"
 #include "cli/say.h"
-#include "result/result.h"
 #include "snap/check_first.h"
 
 /* TypeScript is read, too, though not every Node runs it. */
@@ -49,35 +48,31 @@ static void add_finding(struct sc_buf *out, const char *file, const json_t *find
         sc_buf_printf(out, "    → %s\n", text_in(finding, "advice"));
 }
 
-static int tell_text(const struct sc_spec *spec, const struct sc_result *result)
+static int tell_text(const struct sc_spec *spec, const struct sc_check_report *report)
 {
     struct sc_buf out;
     size_t i, len;
     json_t *finding;
     char shown[300];
-    const char *file = sc_text_show(shown, sizeof shown, spec->program ? spec->program : "-",
-                                    strlen(spec->program ? spec->program : "-"));
+    const char *name = spec->program ? spec->program : "-";
+    const char *file = sc_text_show(shown, sizeof shown, name, strlen(name));
     sc_buf_init(&out, 1024 * 1024);
-    if (result->status == SC_STATUS_SYNTAX_ERROR)
-        sc_buf_printf(&out, "%s: %s\n", file, result->message);
-    json_array_foreach(result->findings, i, finding) add_finding(&out, file, finding);
-    char *text = out.len ? sc_buf_steal(&out, &len) : strdup("");
-    sc_buf_fini(&out);
-    /* Nothing found, nothing said. */
-    if (text && !*text) {
-        free(text);
-        return SC_CLI_EXIT_OK;
-    }
-    return sc_cli_print(text);
+    if (report->syntax_error[0])
+        sc_buf_printf(&out, "%s: %s\n", file, report->syntax_error);
+    json_array_foreach(report->findings, i, finding) add_finding(&out, file, finding);
+    bool is_empty = out.len == 0;
+    char *text = sc_buf_steal(&out, &len);
+    if (!is_empty)
+        return sc_cli_print(text);
+    free(text); /* nothing found, nothing said */
+    return SC_CLI_EXIT_OK;
 }
 
-static int tell_json(const struct sc_result *result)
+static int tell_json(const struct sc_check_report *report)
 {
-    bool wrong = result->status == SC_STATUS_SYNTAX_ERROR;
-    bool allowed = !wrong && sc_findings_allow(result->findings);
-    json_t *object = json_pack("{s:b, s:O}", "allowed", allowed, "findings", result->findings);
-    if (object && wrong)
-        json_object_set_new(object, "syntax_error", json_string(result->message));
+    json_t *object = json_pack("{s:b, s:O}", "allowed", report->allowed, "findings", report->findings);
+    if (object && report->syntax_error[0])
+        json_object_set_new(object, "syntax_error", json_string(report->syntax_error));
     char *text = sc_json_dump(object, JSON_INDENT(2));
     json_decref(object);
     return sc_cli_print_json(text);
@@ -85,15 +80,13 @@ static int tell_json(const struct sc_result *result)
 
 static int check_source(const struct sc_cli_job *job, bool json, struct sc_err *err)
 {
-    struct sc_result result;
-    sc_result_init(&result, 1, 1);
-    int refused = sc_check_first(job->plan, &result, err);
-    int status = SC_CLI_EXIT_FAILED;
-    if (refused < 0)
-        status = sc_cli_fail(err);
-    else if ((json ? tell_json(&result) : tell_text(&job->spec, &result)) == SC_CLI_EXIT_OK)
-        status = refused ? SC_CLI_EXIT_FOUND : SC_CLI_EXIT_OK;
-    sc_result_fini(&result);
+    struct sc_check_report report = {0};
+    if (sc_check_plan(job->plan, &report, err) < 0)
+        return sc_cli_fail(err);
+    int status = json ? tell_json(&report) : tell_text(&job->spec, &report);
+    if (status == SC_CLI_EXIT_OK && !report.allowed)
+        status = SC_CLI_EXIT_FOUND;
+    sc_check_report_fini(&report);
     return status;
 }
 

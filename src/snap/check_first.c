@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "snap/checker.h"
 
 static int read_source(const struct sc_spec *spec, struct sc_buf *room, const char **ret_source,
                        size_t *ret_len, struct sc_err *err)
@@ -53,11 +52,10 @@ static int conclude(const struct sc_plan *plan, struct sc_check_report *report, 
     return 1;
 }
 
-int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct sc_err *err)
+int sc_check_plan(const struct sc_plan *plan, struct sc_check_report *ret_report, struct sc_err *err)
 {
     const struct sc_spec *spec = plan->spec;
     struct sc_checker *checker = NULL;
-    struct sc_check_report report = {0};
     struct sc_buf room;
     const char *slash = spec->program ? strrchr(spec->program, '/') : NULL;
     const char *name = slash ? slash + 1 : spec->program;
@@ -68,18 +66,25 @@ int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct 
         .syntax = can_tell_syntax(plan, name),
         .notebook = spec->mode == SC_MODE_RICH,
     };
-    if (!spec->validate.on)
-        return 0;
     sc_buf_init(&room, SC_SPEC_CODE_MAX);
     int r = read_source(spec, &room, &request.source, &request.len, err);
     if (r == 0)
         r = sc_checker_open(plan->host, spec, &checker, err);
     if (r == 0)
-        r = sc_checker_check_now(checker, &request, &report, err);
+        r = sc_checker_check_now(checker, &request, ret_report, err);
+    sc_checker_close(checker);
+    sc_buf_fini(&room);
+    return r;
+}
+
+int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct sc_err *err)
+{
+    struct sc_check_report report = {0};
+    if (!plan->spec->validate.on)
+        return 0;
+    int r = sc_check_plan(plan, &report, err);
     if (r == 0)
         r = conclude(plan, &report, result);
     sc_check_report_fini(&report);
-    sc_checker_close(checker);
-    sc_buf_fini(&room);
     return r;
 }

@@ -4,7 +4,10 @@
 
 #include "plan/plan.h"
 #include "result/result.h"
+#include "snap/checker.h"
 
+/* The source of a plan, read by the rules of its spec. The report is the caller's. */
+int sc_check_plan(const struct sc_plan *plan, struct sc_check_report *ret_report, struct sc_err *err);
 /* Looks at the source of a plan whose spec asks for it. 1: `result` says why it must not run (blocked, syntax
  * error); 0: it may, and result->findings tells what was found, or is NULL when nothing was asked for;
  * negative errno. */

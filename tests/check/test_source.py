@@ -68,7 +68,7 @@ def test_findings_are_bounded(checker):
     assert len(findings) == 201 and findings[-1]["rule"] == "more-findings"
 
 
-@pytest.mark.parametrize("source,expected", [
+@pytest.mark.parametrize("source,expected", ids=["round", "unclosed", "minuses", "curly"], argvalues=[
     ("(" * 10000 + ")" * 10000, "too-deep"), ("[" * 10000, "partly-read"), ("x = " + "-" * 100000 + "1", "too-deep"),
     ("x = " + "{1:" * 10000 + "1" + "}" * 10000, "too-deep"),
 ])
