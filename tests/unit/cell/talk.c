@@ -17,7 +17,7 @@
 #include "base/sys.h"
 #include "cell/enter.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 30000 /* a busy machine is no failure */
 
 struct image image;
 
