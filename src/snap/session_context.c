@@ -119,22 +119,19 @@ int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                    struct sc_err *err)
 {
-    struct sc_task *task;
     struct sc_context *context = NULL;
     int r = check_run(run, err);
     if (r == 0)
-        r = sc_task_new(session, &run->limits, events, userdata, &task, err);
-    if (r < 0)
+        r = sc_task_allowed(session, &run->limits, err);
+    if (r == 0)
+        r = get_context(session, run, &context, err);
+    if (r < 0 || !context)
         return r;
-    r = get_context(session, run, &context, err);
-    if (r == 0) {
-        r = make_input(task, run);
-        if (r < 0)
-            sc_err_sys(err, r, "run");
-    }
+    struct sc_task *task = sc_task_new(session, &run->limits, events, userdata);
+    r = task ? make_input(task, run) : -ENOMEM;
     if (r < 0) {
         sc_task_free(task);
-        return r;
+        return sc_err_sys(err, r, "run");
     }
     task->context = context;
     task->result.mode = run->mode;

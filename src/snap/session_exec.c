@@ -18,7 +18,6 @@ int sc_session_exec(struct sc_session *session, const struct sc_session_exec *ex
                     const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                     struct sc_err *err)
 {
-    struct sc_task *task;
     bool has_input = exec->stdin_data && exec->stdin_len > 0;
     const struct sc_command command = {
         .argv = exec->argv,
@@ -28,9 +27,12 @@ int sc_session_exec(struct sc_session *session, const struct sc_session_exec *ex
     };
     int r = check_exec(exec, err);
     if (r == 0)
-        r = sc_task_new(session, &exec->limits, events, userdata, &task, err);
+        r = sc_task_allowed(session, &exec->limits, err);
     if (r < 0)
         return r;
+    struct sc_task *task = sc_task_new(session, &exec->limits, events, userdata);
+    if (!task)
+        return sc_err_sys(err, -ENOMEM, "command");
     task->background = exec->background;
     if (has_input && (r = sc_buf_add(&task->input, exec->stdin_data, exec->stdin_len)) < 0)
         sc_err_sys(err, r, "stdin");

@@ -105,10 +105,11 @@ void sc_session_fail(struct sc_session *session, const char *why, enum sc_status
 
 /* ---- session_task.c ---- */
 
-/* A task that waits; limits that are out of their rows are refused by name. */
-int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
-                const struct sc_task_events *events, void *userdata, struct sc_task **ret_task,
-                struct sc_err *err);
+/* Refuses when the session is over, too much waits, or a limit is out of its row. */
+int sc_task_allowed(const struct sc_session *session, const struct sc_run_limits *limits, struct sc_err *err);
+/* One that waits, and is in no list yet. NULL: memory ran out. */
+struct sc_task *sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
+                            const struct sc_task_events *events, void *userdata);
 void sc_task_free(struct sc_task *task); /* one that is in no list */
 void sc_task_add(struct sc_task *task);  /* to the session's list */
 /* The clock starts: it is handed over. */

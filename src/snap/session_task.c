@@ -30,9 +30,7 @@ static int check_limits(const struct sc_run_limits *limits, struct sc_err *err)
     return 0;
 }
 
-int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
-                const struct sc_task_events *events, void *userdata, struct sc_task **ret_task,
-                struct sc_err *err)
+int sc_task_allowed(const struct sc_session *session, const struct sc_run_limits *limits, struct sc_err *err)
 {
     if (session->ending)
         return sc_err_usage(err, "session", "session: it is over (%s: %s): allowed is a new one",
@@ -40,12 +38,15 @@ int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
     if (session->n_tasks >= SC_SESSION_TASKS_MAX)
         return sc_err_usage(err, "session", "session: %u requests wait already: at most %d are allowed",
                             session->n_tasks, SC_SESSION_TASKS_MAX);
-    int r = check_limits(limits, err);
-    if (r < 0)
-        return r;
+    return check_limits(limits, err);
+}
+
+struct sc_task *sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
+                            const struct sc_task_events *events, void *userdata)
+{
     struct sc_task *task = calloc(1, sizeof *task);
     if (!task)
-        return sc_err_sys(err, -ENOMEM, "task");
+        return NULL;
     *task = (struct sc_task){
         .session = session,
         .limits = *limits,
@@ -58,8 +59,7 @@ int sc_task_new(struct sc_session *session, const struct sc_run_limits *limits,
     while (task->id == 0);
     sc_result_init(&task->result, limits->stdout, limits->stderr);
     sc_buf_init(&task->input, SC_SPEC_CODE_MAX + SC_SPEC_STDIN_MAX + 128);
-    *ret_task = task;
-    return 0;
+    return task;
 }
 
 void sc_task_add(struct sc_task *task)
