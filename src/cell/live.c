@@ -198,6 +198,7 @@ static void on_control(struct sc_live *live, uint32_t events)
 static void note_denial(void *userdata, const struct sc_filter_notice *rule, const char *resource)
 {
     struct sc_live *live = userdata;
+    live->told.n_denials = 0; /* each is told by itself: whose it is, the caller knows */
     const struct sc_denial *denial =
         sc_result_deny(&live->told, "seccomp", rule->action, resource, rule->rule, rule->hint);
     if (live->events.denial)

@@ -23,7 +23,7 @@ struct sc_live;
 
 struct sc_live_events {
     void *userdata;
-    /* A refused call, or a change of its count; any member may be NULL. */
+    /* A refused call, each by itself; any member may be NULL. */
     void (*denial)(void *userdata, const struct sc_denial *denial);
     /* The kernel killed for memory inside the cell. The cell goes on if its agent lives. */
     void (*out_of_memory)(void *userdata);

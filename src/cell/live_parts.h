@@ -85,7 +85,7 @@ struct sc_live {
     uint8_t turns[SC_COMMANDS_MAX]; /* of the slot's channels */
 
     struct sc_notices notices;
-    struct sc_result told;                       /* its denials, and limits that were hit */
+    struct sc_result told;                       /* its last denial, and limits that were hit */
     uint64_t memory_kills, memory_ns;            /* as counted so far, and when that was last more */
     uint64_t look_ns, look_until_ns;             /* at the count again; 0: not */
     uint64_t user_ns, system_ns, rss_peak_bytes; /* of the commands that ended */

@@ -7,9 +7,11 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "cell/notices.h"
 
-/* Answering costs the supervisor's time, not the cell's: who makes a habit of it waits for each. */
+/* Answering costs the supervisor's time, not the cell's: who makes a habit of it waits for each. Every pause
+ * that passes forgives one, so that a cell may stay for days. */
 #define NOTICES_FREE 10000
 #define NOTICE_PAUSE_NS (1 * SC_NS_PER_MS)
 
@@ -32,6 +34,15 @@ static void tell(struct sc_notices *notices, const struct sc_filter_notice *rule
     notices->refused(notices->userdata, rule, resource);
 }
 
+static void count_one(struct sc_notices *notices)
+{
+    uint64_t now = sc_now_ns(), forgiven = (now - notices->counted_ns) / NOTICE_PAUSE_NS;
+    notices->count -= sc_min_u64(notices->count, forgiven);
+    notices->counted_ns = now;
+    if (++notices->count > NOTICES_FREE)
+        notices->next_ns = now + NOTICE_PAUSE_NS;
+}
+
 void sc_notices_take(struct sc_notices *notices)
 {
     struct seccomp_notif notice;
@@ -39,8 +50,7 @@ void sc_notices_take(struct sc_notices *notices)
     memset(&notice, 0, sizeof notice);
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notice) < 0)
         return; /* the caller is gone already */
-    if (++notices->count > NOTICES_FREE)
-        notices->next_ns = sc_now_ns() + NOTICE_PAUSE_NS;
+    count_one(notices);
     const struct sc_filter_notice *rule =
         sc_filter_notice_for(notices->plan->filter, notice.data.nr, (const uint64_t *)notice.data.args);
     if (!rule) {

@@ -16,9 +16,10 @@ struct sc_notices {
     /* A call that was refused, for the record. */
     void (*refused)(void *userdata, const struct sc_filter_notice *rule, const char *resource);
     void *userdata;
-    bool exec_used;   /* `compute`: the one exec was let through */
-    uint64_t count;   /* reported calls so far */
-    uint64_t next_ns; /* none is taken before */
+    bool exec_used;      /* `compute`: the one exec was let through */
+    uint64_t count;      /* reported calls that are not forgiven yet */
+    uint64_t counted_ns; /* when that was */
+    uint64_t next_ns;    /* none is taken before */
 };
 
 /* Takes one reported call, if its caller is still there, and answers it. */
