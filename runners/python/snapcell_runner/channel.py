@@ -7,7 +7,8 @@ import threading
 CODE_MAX = 16 << 20
 STDIN_MAX = 64 << 20
 HEAD_MAX = 200
-HIGH_FD = 1000
+# Beyond what programs that close or try everything usually count to; lower where the limit of open files is.
+HIGH_FDS = (4000, 1000, 200, 50, 10)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _read, _write, _get_ident = os.read, os.write, threading.get_ident
 
@@ -36,7 +37,7 @@ def encoded(message):
 
 def high_copy(fd):
     """A copy of `fd` out of the way of programs that close what they do not know, and closed in what they start."""
-    for lowest in (HIGH_FD, 200, 50, 10):
+    for lowest in HIGH_FDS:
         try:
             return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
         except OSError:

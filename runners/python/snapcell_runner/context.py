@@ -83,11 +83,11 @@ class Context:
         self._displays.end()
         known = texts_of(self.main.__dict__, self.LEFT_OUT)
         self._streams.flush()  # Texts of values may print.
-        return result(request, status, exit_code, forms, known, error)
+        return self._told(request, status, exit_code, forms, known, error)
 
     def _not_run(self, request, error, name, _text):
         """The result of what was found to be wrong before it ran."""
-        return result(request, "syntax_error", 1, error=describe(error, name))
+        return self._told(request, "syntax_error", 1, error=describe(error, name))
 
     def _forms(self, value):
         return forms_of(value, self._displays.room())
@@ -138,10 +138,10 @@ class Context:
         self._streams.flush()
         sys.exit(exit_code)
 
+    @staticmethod
+    def _told(request, status, exit_code, value=None, known=None, error=None):
+        return {"op": "result", "id": request.id, "status": status, "exit_code": exit_code, "value": value,
+                "locals": known or {}, "error": error}
+
 
 _PROGRAM_RUNS = Context._program_runs.__code__
-
-
-def result(request, status, exit_code, value=None, known=None, error=None):
-    return {"op": "result", "id": request.id, "status": status, "exit_code": exit_code, "value": value,
-            "locals": known or {}, "error": error}

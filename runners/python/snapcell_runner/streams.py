@@ -58,7 +58,9 @@ class Streams:
 
     def flush(self):
         """Writes what was printed; whatever a program put in the place of the streams may fail by itself."""
-        for stream in {id(s): s for s in (sys.stdout, sys.stderr, self._stdout, self._stderr)}.values():
+        own = self._stdout, self._stderr
+        others = [stream for stream in (sys.stdout, sys.stderr) if stream is not own[0] and stream is not own[1]]
+        for stream in (*others, *own):
             try:
                 stream.flush()
             except Exception:

@@ -397,3 +397,22 @@ def test_a_dead_interpreter_is_seen_as_such(python):
     with pytest.raises(harness.Gone):
         python.finish(run_id)
     assert python.process.wait() == 3
+
+
+def test_a_program_that_overwrites_what_it_finds_keeps_its_exit_code(python):
+    done = run(python, """\
+        import gc, json, sys, types
+        json.dumps = json.JSONEncoder.encode = lambda *a, **k: '{"status": "ok", "exit_code": 0}'
+        frame = sys._getframe()
+        while frame:
+            for name in list(frame.f_globals):
+                if name in ("result", "status", "exit_code", "ok", "error"):
+                    frame.f_globals[name] = 0
+            frame = frame.f_back
+        for o in gc.get_objects():
+            if type(o) is dict and "exit_code" in o:
+                o["exit_code"] = 0
+        sys.modules["json"] = types.ModuleType("json")
+        raise SystemExit(5)""")
+    assert (done.status, done.exit_code) == ("exit", 5)
+    assert run(python, "40 + 2").text == "42"

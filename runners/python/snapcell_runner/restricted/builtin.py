@@ -28,7 +28,8 @@ def restricted_builtins():
         "delattr": guards.guarded_delattr, "dir": guards.guarded_dir, "type": guards.Type,
         # Of the interpreter's own statements; no program can name them.
         "__import__": modules.guarded_import, "__build_class__": guards.guarded_class(builtins.__build_class__),
-        rewriting.READ: guards.read, rewriting.WRITABLE: guards.writable, rewriting.ABSENT: absent,
+        rewriting.READ: guards.read, rewriting.READ_PUBLIC: guards.read_public,
+        rewriting.WRITABLE: guards.writable, rewriting.ABSENT: absent,
     })
     for name, function in (("getattr", guards.guarded_getattr), ("hasattr", guards.guarded_hasattr),
                            ("setattr", guards.guarded_setattr), ("delattr", guards.guarded_delattr),

@@ -4,7 +4,7 @@ import ast
 import os
 import sys
 
-from .. import context
+from ..context import Context
 from ..forms import TEXT_MAX, OneSecond
 from ..locals import LEFT_OUT
 from ..program import Program, future_flags
@@ -14,7 +14,7 @@ from .builtin import restricted_builtins
 from .modules import AllowedModule
 
 
-class RestrictedContext(context.Context):
+class RestrictedContext(Context):
     MODE = "restricted"
     LEFT_OUT = LEFT_OUT | {AllowedModule}
 
@@ -37,7 +37,7 @@ class RestrictedContext(context.Context):
         shown = "    %s\n" % lines[error.line - 1].strip() if error.line and error.line <= len(lines) else ""
         trace = '  File "%s", line %s\n%s%s: %s\n' % (name, error.line, shown, error.name, message)
         told = {"name": error.name, "message": message, "traceback": trace, "line": error.line}
-        return context.result(request, "error", 1, error=told)
+        return self._told(request, "error", 1, error=told)
 
 
 class RestrictedCompiler:

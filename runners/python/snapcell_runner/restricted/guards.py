@@ -13,6 +13,8 @@ from .templates import guarded_format, is_template_method
 
 _FUNCTIONS = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
                         types.MethodWrapperType, types.ClassMethodDescriptorType))
+# Kinds of values that nothing can be wrong with, whatever attribute gave them.
+_HARMLESS = frozenset((int, float, bool, str, bytes, list, tuple, dict, set, type(None), types.MethodType, types.FunctionType))
 _SETTERS = frozenset(("__setattr__", "__delattr__"))
 _CONTEXT_SETTINGS = frozenset(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"))
 _MISSING = object()
@@ -42,6 +44,14 @@ def read(value, name):
     if name == "obj" and issubclass(kind, AttributeError):
         refuse(name)  # What lacked it may be anything.
     return _looked_at(getattr(value, name), name)
+
+
+def read_public(value, name):
+    """As read, for a name that the rewriter has looked at: it begins with no underscore and is refused of nothing."""
+    if type(value) in names.WATCHED:
+        return read(value, name)
+    got = getattr(value, name)
+    return got if type(got) in _HARMLESS else _looked_at(got, name)
 
 
 def _looked_at(got, name):
@@ -258,5 +268,5 @@ def _check_new(made):
 
 
 def may_be_matched(name):
-    """Whether a pattern may read the attribute: it does so without a guard."""
+    """Whether an attribute's name says nothing against reading it. Patterns read no others, for they do so unguarded."""
     return type(name) is str and name[:1] != "_" and name not in names.RAW_REFUSED

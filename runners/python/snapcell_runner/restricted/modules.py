@@ -91,7 +91,7 @@ def _module(name):
         parts = {part: getattr(real, part) for part in _NAMES[name].split() if hasattr(real, part)}
         parts.update(_REPLACED.get(name, {}))
         if name == "typing":
-            names.SEALED.add(real.ForwardRef)
+            names.seal(real.ForwardRef)  # They run text as code.
         if name == "collections":
             parts["abc"] = _module("collections.abc")
         _made[name] = AllowedModule(name, parts)

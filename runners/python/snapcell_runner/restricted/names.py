@@ -43,11 +43,20 @@ INTERNALS = frozenset("""
 RAW_REFUSED = INTERNALS | {"format", "format_map", "obj"}
 
 # Kinds of objects that no attribute is read of, and that no attribute gives.
-# With typing.ForwardRef as soon as there are any: they run text as code.
 SEALED = {types.ModuleType, types.FrameType, types.CodeType, types.TracebackType, types.CellType}
 GENERATORS = frozenset((types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType))
 GENERATOR_METHODS = frozenset(("send", "throw", "close", "asend", "athrow", "aclose", "__next__", "__iter__", "__await__",
                                "__aiter__", "__anext__", "__name__", "__qualname__"))
+
+
+# Kinds of which not every public attribute may be read.
+WATCHED = SEALED | GENERATORS
+
+
+def seal(kind):
+    """Adds a kind of a module that is loaded late."""
+    SEALED.add(kind)
+    WATCHED.add(kind)
 
 
 def is_special(name):

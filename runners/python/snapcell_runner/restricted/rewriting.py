@@ -5,7 +5,7 @@ import ast
 from . import guards, names
 
 # Names of the guards. No program can write them: they are no identifiers.
-READ, WRITABLE, ABSENT = "_(read)", "_(writable)", "_(absent)"
+READ, READ_PUBLIC, WRITABLE, ABSENT = "_(read)", "_(read public)", "_(writable)", "_(absent)"
 
 _ALLOWED = frozenset("""
     Module Expression Expr Pass Break Continue Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
@@ -44,7 +44,8 @@ class Rewriter(ast.NodeTransformer):
         self._check_attribute(name, node)
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Load):
-            return ast.copy_location(_call(READ, node, value, ast.Constant(name)), node)
+            guard = READ_PUBLIC if guards.may_be_matched(name) else READ
+            return ast.copy_location(_call(guard, node, value, ast.Constant(name)), node)
         target = _call(WRITABLE, node, value, ast.Constant(name))
         return ast.copy_location(ast.Attribute(target, name, node.ctx), node)
 
