@@ -1,17 +1,23 @@
 #include "talk_commands.h"
 
+static size_t add_text(char *at, const char *text)
+{
+    size_t len = strlen(text) + 1;
+    memcpy(at, text, len);
+    return len;
+}
+
 void command(struct talk *t, uint16_t channel, struct sc_msg_command head, const char *const *argv,
              const char *const *env, const char *cwd)
 {
     static char payload[SC_FRAME_MAX];
     size_t used = sizeof head;
     head.argc = head.envc = 0;
-    for (; *argv; argv++, head.argc++, used += strlen(payload + used) + 1)
-        strcpy(payload + used, *argv);
-    for (; env && *env; env++, head.envc++, used += strlen(payload + used) + 1)
-        strcpy(payload + used, *env);
-    strcpy(payload + used, cwd);
-    used += strlen(cwd) + 1;
+    for (; *argv; argv++, head.argc++)
+        used += add_text(payload + used, *argv);
+    for (; env && *env; env++, head.envc++)
+        used += add_text(payload + used, *env);
+    used += add_text(payload + used, cwd);
     head.text_len = (uint32_t)(used - sizeof head);
     memcpy(payload, &head, sizeof head);
     say_on(t, channel, SC_MSG_COMMAND, payload, used);

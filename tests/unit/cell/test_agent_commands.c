@@ -2,11 +2,7 @@
 #include "talk_commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -94,7 +90,7 @@ static void environment_and_folder(void **state)
     struct story s[2] = {0};
     image.head.envc = 1;
     image.env[0] = offsetof(struct image, texts) + 300;
-    strcpy(image.texts + 300, "KEPT=image");
+    snprintf(image.texts + 300, 50, "KEPT=image");
     open_talk(&t);
     command(&t, 1, PLENTY, (const char *const[]){"sh", "-c", "echo $KEPT $NEW; pwd", NULL},
             (const char *const[]){"NEW=mine", "PATH=/bin:/usr/bin", NULL}, "/usr");
