@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #define STARTED_IDLE_EXIT "10m"
 #define PATIENCE_NS (10 * SC_NS_PER_S)
 #define PAUSE_MS 20 /* while another one's keeper comes up or goes */
+#define DESCRIPTORS_OF_A_SESSION 64
 #define IDLE_LEAST SC_NS_PER_S
 #define IDLE_MOST (7 * 24 * 3600 * SC_NS_PER_S)
 
@@ -52,6 +54,18 @@ static int parse_options(const struct sc_cli_args *args, struct sc_keeper_option
                             SC_KEEPER_SESSIONS_MOST);
     options->sessions = (unsigned)most;
     return parse_time(args->texts[SC_TEXT_IDLE_EXIT], "idle-exit", &options->idle_ns, err);
+}
+
+/* As many descriptors as its sessions may need, if the hard limit has them: a living cell takes about forty.
+ * A session that finds none left is refused. */
+static void raise_descriptors(unsigned sessions)
+{
+    struct rlimit limit;
+    rlim_t wanted = SC_KEEPER_CLIENTS_MAX + 64 + (rlim_t)sessions * DESCRIPTORS_OF_A_SESSION;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* The socket's folder is held by now; the one that the keeper was started in is nobody's business. */
@@ -83,6 +97,7 @@ int sc_cli_keeper(const struct sc_cli_args *args)
         return sc_cli_fail(&err);
     if (detach)
         (void)setsid(); /* it fails only for who leads a session already */
+    raise_descriptors(options.sessions);
     int r = sc_keeper_serve(&options, &err);
     /* Started by several at once: one serves, and that is what all of them wanted. */
     if (r == -EADDRINUSE && detach)

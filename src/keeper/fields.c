@@ -43,7 +43,7 @@ int sc_field_mode(void *into, const json_t *value, const char *path, struct sc_e
 {
     char *text = NULL, *end = NULL;
     int r = sc_field_text(&text, value, path, 4, err);
-    if (r < 0)
+    if (r < 0 || !text)
         return r;
     size_t len = strlen(text);
     unsigned long mode = strtoul(text, &end, 8);

@@ -404,7 +404,7 @@ static int read_object(struct sc_keeper_request *request, const json_t *object, 
     if (!json_is_object(object))
         return sc_json_wrong_type("request", object, "an object", err);
     int r = find_request(object, &row, err);
-    if (r < 0)
+    if (r < 0 || !row)
         return r;
     request->verb = row->verb;
     request->needs = row->needs;

@@ -4,23 +4,25 @@
 #include <string.h>
 
 #define ANY_TIME (SC_KEEPER_READY | SC_KEEPER_TEXT)
+#define HELLO_SIZE sizeof(struct sc_keeper_hello)
+#define SIZE_SIZE sizeof(struct sc_keeper_size)
 
 /* One message to the keeper: the states it may come in, its sizes, and whether it is about a request. */
 struct rule {
-    uint16_t type;
     unsigned states;
     uint32_t least, most;
+    uint16_t type;
     bool about_request;
 };
 
 static const struct rule RULES[] = {
-    {SC_KEEPER_HELLO, SC_KEEPER_NEW, sizeof(struct sc_keeper_hello), sizeof(struct sc_keeper_hello), false},
-    {SC_KEEPER_REQUEST, SC_KEEPER_READY, sizeof(struct sc_keeper_text_head) + 1, SC_FRAME_MAX, true},
-    {SC_KEEPER_MORE, SC_KEEPER_TEXT, 1, SC_FRAME_MAX, true},
-    {SC_KEEPER_DATA, ANY_TIME, 1, SC_FRAME_MAX, true},
-    {SC_KEEPER_DATA_END, ANY_TIME, 0, 0, true},
-    {SC_KEEPER_CANCEL, ANY_TIME, 0, 0, true},
-    {SC_KEEPER_RESIZE, ANY_TIME, sizeof(struct sc_keeper_size), sizeof(struct sc_keeper_size), true},
+    {SC_KEEPER_NEW, HELLO_SIZE, HELLO_SIZE, SC_KEEPER_HELLO, false},
+    {SC_KEEPER_READY, sizeof(struct sc_keeper_text_head) + 1, SC_FRAME_MAX, SC_KEEPER_REQUEST, true},
+    {SC_KEEPER_TEXT, 1, SC_FRAME_MAX, SC_KEEPER_MORE, true},
+    {ANY_TIME, 1, SC_FRAME_MAX, SC_KEEPER_DATA, true},
+    {ANY_TIME, 0, 0, SC_KEEPER_DATA_END, true},
+    {ANY_TIME, 0, 0, SC_KEEPER_CANCEL, true},
+    {ANY_TIME, SIZE_SIZE, SIZE_SIZE, SC_KEEPER_RESIZE, true},
 };
 
 int sc_keeper_message_ok(const struct sc_frame *frame, enum sc_keeper_state state)

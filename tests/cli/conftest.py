@@ -118,12 +118,13 @@ def sit(cli):
 class Keeper:
     """A keeper of the test's own, and `snapcell session` with it."""
 
-    def __init__(self, cli, folder, *options):
+    def __init__(self, cli, folder, *options, **more):
         self.cli = cli
         self.folder = folder
         self.socket = os.path.join(folder, "keeper.sock")
         self.env = dict(os.environ, SNAPCELL_SOCKET=self.socket)
-        self.child = cli.popen("keeper", *options, env=self.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.child = cli.popen("keeper", *options, env=self.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               **more)
         self._await_socket()
 
     def _await_socket(self):
@@ -196,10 +197,10 @@ def keepers(cli, tmp_path):
     """Makes keepers; each has a folder of its own for its socket."""
     made = []
 
-    def make(*options):
+    def make(*options, **more):
         folder = tmp_path / ("keeper%d" % len(made))
         folder.mkdir(mode=0o700)
-        made.append(Keeper(cli, str(folder), *options))
+        made.append(Keeper(cli, str(folder), *options, **more))
         return made[-1]
 
     yield make

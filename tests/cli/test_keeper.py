@@ -1,5 +1,6 @@
 """The keeper against its clients: who may speak, what is bounded, what is left when somebody dies."""
 import os
+import resource
 import signal
 import socket
 import stat
@@ -366,6 +367,17 @@ def test_twenty_sessions_at_once(keeper):
     finally:
         for client in wires:
             client.close()
+
+
+def test_descriptors_for_many_sessions(keepers):
+    """The usual soft limit would be used up by some twenty cells."""
+    def lower():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    keeper = keepers(preexec_fn=lower)
+    for _ in range(5):
+        keeper.start()
+    assert len(keeper.result("ls", "--json")["sessions"]) == 5
 
 
 def test_only_sockets_are_spoken_to(cli, tmp_path):

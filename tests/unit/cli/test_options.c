@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +122,35 @@ static void bad_values(void **state)
     refuse("run", ARGV("--cwd", "\xff"), "cwd: \\xff: must be UTF-8");
 }
 
+/* A verb that names a thing first: its options stand behind it, and only its own limits are among them. */
+static void options_behind_the_first_operand(void **state)
+{
+    struct sc_cli_args args;
+    struct sc_err err = {0};
+    const char *id = NULL;
+    char *argv[] = {"work", "--wall", "2s", "--", "ls", "--json", NULL};
+    char *bare[] = {"--", "work", NULL}, *wrong[] = {"work", "--memory", "1G", NULL};
+    const struct sc_cli_verb *exec = sc_cli_verb_by_name("session exec");
+    (void)state;
+    assert_int_equal(sc_cli_args_parse(&args, exec, argv, &err), 0);
+    assert_int_equal(sc_cli_args_shift(&args, &id, &err), 0);
+    assert_string_equal(id, "work");
+    assert_int_equal(args.n_given, 1);
+    assert_true(args.dashes);
+    assert_int_equal(args.n_operands, 2);
+    assert_string_equal(args.operands[1], "--json");
+    sc_cli_args_fini(&args);
+    id = NULL;
+    assert_int_equal(sc_cli_args_parse(&args, exec, bare, &err), 0);
+    assert_int_equal(sc_cli_args_shift(&args, &id, &err), 0);
+    assert_null(id);
+    assert_int_equal(args.n_operands, 1);
+    sc_cli_args_fini(&args);
+    assert_int_equal(sc_cli_args_parse(&args, exec, wrong, &err), 0);
+    assert_int_equal(sc_cli_args_shift(&args, &id, &err), -EINVAL);
+    assert_non_null(strstr(err.message, "--memory: no such option of session exec"));
+}
+
 static void seen(void *userdata, const struct sc_cli_option *option)
 {
     struct sc_buf *out = userdata;
@@ -157,6 +187,7 @@ int main(void)
         cmocka_unit_test(operands_of_the_judge_come_last),
         cmocka_unit_test(a_lone_dash_is_an_operand),
         cmocka_unit_test(values),
+        cmocka_unit_test(options_behind_the_first_operand),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(bad_values),
         cmocka_unit_test(tables_are_whole),
