@@ -56,7 +56,7 @@ static bool same(struct line line, const char *word)
     return line.len == strlen(word) && !memcmp(line.text, word, line.len);
 }
 
-static bool fail(struct sc_rule_error *error, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool fail(struct sc_rule_error *error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
