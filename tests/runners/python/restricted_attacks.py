@@ -302,18 +302,22 @@ attack("annotations evaluated by singledispatch", """
     def g(x: "print('ESCAPED') or int"): pass""")
 attack("dataclass fields that are code", """
     import dataclasses
+    @dataclasses.dataclass(init=False, repr=False)
     class A:
-        __annotations__ = {"x=print('ESCAPED')": int}
-    dataclasses.dataclass(A)""", bites=False)
+        x = 0
+        __annotations__ = {"x or print('ESCAPED')": int}
+    A() == A()""", until=(3, 14))
 attack("dataclass fields that are code, by setattr", """
     import dataclasses
-    class A: pass
-    setattr(A, "__annotations__", {"x=print('ESCAPED')": int})
-    dataclasses.dataclass(A)""", bites=False)
+    class A:
+        x = 0
+    setattr(A, "__annotations__", {"x or print('ESCAPED')": int})
+    dataclasses.dataclass(init=False, repr=False)(A)
+    A() == A()""")
 attack("dataclass fields that are code, by TypedDict", """
     import dataclasses, typing
-    T = typing.TypedDict("T", {"x=print('ESCAPED')": int})
-    dataclasses.dataclass(T)""", bites=False)
+    T = typing.TypedDict("T", {"x or print('ESCAPED')": int})
+    print("ESCAPED", T)""")
 attack("make_dataclass", """
     import dataclasses
     A = dataclasses.make_dataclass("A", [], namespace={"__getattribute__": lambda s, n: print("ESCAPED")})
