@@ -215,6 +215,21 @@ static void file(struct living *living, struct op *op, const struct sc_file_op *
     wait_for(living, &op->done, 1);
 }
 
+static void expect_done(struct living *l, struct op *op, const struct sc_file_op *order, const char *input,
+                        int code)
+{
+    file(l, op, order, input, input ? strlen(input) : 0);
+    if (op->result.code != code)
+        fail_msg("kind %d of %s: %d (%s), not %d", (int)order->kind, order->path, op->result.code,
+                 op->result.object, code);
+}
+
+#define ORDER(kind_, path_, ...)                                                                             \
+    &(const struct sc_file_op)                                                                               \
+    {                                                                                                        \
+        .kind = kind_, .path = path_, ##__VA_ARGS__                                                          \
+    }
+
 /* ---- commands ---- */
 
 static void commands(void **state)
@@ -234,6 +249,27 @@ static void commands(void **state)
     assert_true(own >= 500 && own > agent && own > shepherd);
     shell(&l, &op, "cat a", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], "kept\n");
+    close_living(&l);
+}
+
+static void a_terminal(void **state)
+{
+    (void)state;
+    struct living l;
+    static struct op op;
+    memset(&op, 0, sizeof op);
+    open_living(&l, NULL, NULL);
+    op.feed = "line\n";
+    op.feed_len = 5;
+    op.keep_open = true;
+    start_shell(&l, &op, "stty size; tty; read x; echo got $x; echo tty > /dev/tty; sleep 1000",
+                SC_COMMAND_PTY);
+    while (!strstr(op.text[SC_STREAM_OUT], "got line\r\ntty\r\n"))
+        step(&l);
+    assert_non_null(strstr(op.text[SC_STREAM_OUT], "24 80\r\n/dev/pts/0\r\n"));
+    assert_int_equal(sc_live_write(l.live, op.id, SC_STREAM_IN, "\3", 1), 1); /* Ctrl-C is the terminal's */
+    wait_for(&l, &op.gone, 1);
+    assert_int_equal(op.end.wait_status, SIGINT);
     close_living(&l);
 }
 
@@ -319,21 +355,6 @@ static void out_of_memory(void **state)
 
 /* ---- files ---- */
 
-static void expect_done(struct living *l, struct op *op, const struct sc_file_op *order, const char *input,
-                        int code)
-{
-    file(l, op, order, input, input ? strlen(input) : 0);
-    if (op->result.code != code)
-        fail_msg("kind %d of %s: %d (%s), not %d", (int)order->kind, order->path, op->result.code,
-                 op->result.object, code);
-}
-
-#define ORDER(kind_, path_, ...)                                                                             \
-    &(const struct sc_file_op)                                                                               \
-    {                                                                                                        \
-        .kind = kind_, .path = path_, ##__VA_ARGS__                                                          \
-    }
-
 static void files(void **state)
 {
     (void)state;
@@ -376,6 +397,32 @@ static void a_full_disk(void **state)
     assert_int_equal(op.result.code, -ENOSPC);
     shell(&l, &op, "ls -A", NULL);
     assert_string_equal(op.text[SC_STREAM_OUT], ""); /* nothing half-way is left */
+    close_living(&l);
+}
+
+static void watching(void **state)
+{
+    (void)state;
+    struct living l;
+    static struct op watch, op;
+    struct sc_change change;
+    const struct sc_file_op order = {.kind = SC_FILE_WATCH, .path = "."};
+    memset(&watch, 0, sizeof watch);
+    open_living(&l, NULL, NULL);
+    watch.living = &l;
+    if (sc_live_file(l.live, &order, &EVENTS, &watch, &watch.id, &l.world.err) < 0)
+        fail_msg("%s", l.world.err.message);
+    wait_for(&l, &watch.started, 1);
+    shell(&l, &op, "mkdir new", NULL);
+    while (watch.bytes[SC_STREAM_OUT] < sizeof change + 3)
+        step(&l);
+    memcpy(&change, watch.text[SC_STREAM_OUT], sizeof change);
+    assert_int_equal(change.kind, SC_CHANGE_MADE);
+    assert_int_equal(change.is_folder, 1);
+    assert_string_equal(watch.text[SC_STREAM_OUT] + sizeof change, "new");
+    assert_int_equal(sc_live_signal(l.live, watch.id, SIGTERM, SC_SIGNAL_TREE), 0);
+    wait_for(&l, &watch.done, 1);
+    assert_int_equal(watch.result.code, 0);
     close_living(&l);
 }
 
@@ -470,9 +517,11 @@ static void archives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands),    cmocka_unit_test(a_flood),      cmocka_unit_test(trees),
-        cmocka_unit_test(a_fork_bomb), cmocka_unit_test(files),        cmocka_unit_test(a_full_disk),
-        cmocka_unit_test(archives),    cmocka_unit_test(a_large_file), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(commands), cmocka_unit_test(a_terminal),
+
+        cmocka_unit_test(a_flood),  cmocka_unit_test(trees),        cmocka_unit_test(a_fork_bomb),
+        cmocka_unit_test(files),    cmocka_unit_test(a_full_disk),  cmocka_unit_test(archives),
+        cmocka_unit_test(watching), cmocka_unit_test(a_large_file), cmocka_unit_test(out_of_memory),
     };
     return RUN_AS_BOTH(tests);
 }
