@@ -30,7 +30,7 @@
 /* Version 1 tells of memory before it has killed and counted. */
 #define LOOK_EVERY_NS (5 * SC_NS_PER_MS)
 #define LOOK_FOR_NS (2 * SC_NS_PER_S)
-/* A kill for memory this short a time before is what process 1 died of. */
+/* A kill for memory this short a time before is what the agent died of, or failed for. */
 #define MEMORY_DEATH_NS (2 * SC_NS_PER_S)
 /* Of the stream, in one step: others wait, too. */
 #define FILLS_STEP 8
@@ -101,12 +101,17 @@ void sc_live_kill(struct sc_live *live)
     sc_live_end(live, SC_STATUS_CANCELLED, "the cell was ended");
 }
 
+bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns)
+{
+    return live->memory_kills > 0 && at_ns < live->memory_ns + MEMORY_DEATH_NS;
+}
+
 /* By the kernel, for memory: killed, and that shortly after the count had moved. */
 static bool died_of_memory(const struct sc_live *live)
 {
     bool by_kill = !live->death.known ||
                    (WIFSIGNALED(live->death.wait_status) && WTERMSIG(live->death.wait_status) == SIGKILL);
-    return by_kill && live->memory_kills > 0 && live->over_ns < live->memory_ns + MEMORY_DEATH_NS;
+    return by_kill && sc_live_lacked_memory(live, live->over_ns);
 }
 
 static void tell_end(struct sc_live *live)

@@ -104,6 +104,8 @@ void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, .
     __attribute__((format(printf, 3, 4)));
 /* Asks whether the kernel has killed for memory, and tells of it. */
 void sc_live_look_at_memory(struct sc_live *live);
+/* Whether the kernel had killed for memory shortly before. */
+bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns);
 
 /* live_read.c: what the agent says, as much as one step may take. False: the stream is at its end. */
 bool sc_live_read(struct sc_live *live, unsigned fills);

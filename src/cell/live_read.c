@@ -197,15 +197,19 @@ static int handle_ready(struct sc_live *live, const struct sc_frame *frame, cons
     return 0;
 }
 
+/* What lacks memory, or a process of its own that was killed for it, is no failure of ours. */
 static int handle_failed(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload)
 {
-    struct sc_msg_failed *failed = &live->failed;
-    int r = sc_failed_take(frame, payload, failed);
+    struct sc_msg_failed failed;
+    int r = sc_failed_take(frame, payload, &failed);
     if (r < 0)
         return r;
-    live->has_failed = true;
-    sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "stage %s: %s: %s", failed->stage, failed->object,
-                strerror(-failed->code));
+    sc_live_look_at_memory(live);
+    if (sc_live_lacked_memory(live, sc_now_ns()))
+        sc_live_end(live, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+    else
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "stage %s: %s: %s", failed.stage, failed.object,
+                    strerror(-failed.code));
     return 0;
 }
 

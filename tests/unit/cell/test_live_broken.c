@@ -306,7 +306,7 @@ static void process_1_hangs_up(void **state)
     close_five(&five);
 }
 
-/* A death soon after the kernel had counted a kill for memory; and one long after. */
+/* A death, or a failure, soon after the kernel had counted a kill for memory; and one long after. */
 static void dies_for_memory(void **state)
 {
     (void)state;
@@ -316,6 +316,13 @@ static void dies_for_memory(void **state)
         five.s.live->memory_kills = 1;
         five.s.live->memory_ns = sc_now_ns() - (late ? 60 * SC_NS_PER_S : 0);
         assert_int_equal(kill(five.s.process_1, SIGKILL), 0);
+        expect_end(&five.s, late ? SC_STATUS_SANDBOX_ERROR : SC_STATUS_OUT_OF_MEMORY, "");
+        close_five(&five);
+        const struct sc_msg_failed failed = {.code = -ECHILD, .stage = "shepherd"};
+        open_five(&five);
+        five.s.live->memory_kills = 1;
+        five.s.live->memory_ns = sc_now_ns() - (late ? 60 * SC_NS_PER_S : 0);
+        say(&five.s, SC_MSG_FAILED, 0, &failed, sizeof failed);
         expect_end(&five.s, late ? SC_STATUS_SANDBOX_ERROR : SC_STATUS_OUT_OF_MEMORY, "");
         close_five(&five);
     }
