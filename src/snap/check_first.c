@@ -38,18 +38,17 @@ static bool can_tell_syntax(const struct sc_plan *plan, const char *name)
     return plan->spec->mode == SC_MODE_PLAIN;
 }
 
-/* Takes what the report has. 1: it must not run. */
-static int conclude(const struct sc_plan *plan, struct sc_check_report *report, struct sc_result *result)
+bool sc_check_apply(const struct sc_validate *validate, const struct sc_check_report *report,
+                    struct sc_result *result)
 {
-    bool blocks = plan->spec->validate.on_finding == SC_FINDING_BLOCK && report->message[0];
+    bool blocks = validate->on_finding == SC_FINDING_BLOCK && report->message[0];
     result->findings = json_incref(report->findings);
     if (!blocks && !report->syntax_error[0])
-        return 0;
+        return false;
     result->status = blocks ? SC_STATUS_BLOCKED : SC_STATUS_SYNTAX_ERROR;
     result->exit_code = -1;
-    result->mode = plan->spec->mode;
     snprintf(result->message, sizeof result->message, "%s", blocks ? report->message : report->syntax_error);
-    return 1;
+    return true;
 }
 
 int sc_check_plan(const struct sc_plan *plan, struct sc_check_report *ret_report, struct sc_err *err)
@@ -84,7 +83,9 @@ int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct 
         return 0;
     int r = sc_check_plan(plan, &report, err);
     if (r == 0)
-        r = conclude(plan, &report, result);
+        r = sc_check_apply(&plan->spec->validate, &report, result);
+    if (r == 1)
+        result->mode = plan->spec->mode;
     sc_check_report_fini(&report);
     return r;
 }

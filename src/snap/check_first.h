@@ -13,4 +13,9 @@ int sc_check_plan(const struct sc_plan *plan, struct sc_check_report *ret_report
  * negative errno. */
 int sc_check_first(const struct sc_plan *plan, struct sc_result *result, struct sc_err *err);
 
+/* What a report means for the run that it is about: takes its findings into `result`. True: the run must not
+ * be, and status and message say why. */
+bool sc_check_apply(const struct sc_validate *validate, const struct sc_check_report *report,
+                    struct sc_result *result);
+
 #endif

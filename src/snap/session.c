@@ -96,6 +96,7 @@ void sc_session_close(struct sc_session *session)
 {
     if (!session)
         return;
+    sc_session_close_checker(session);
     sc_live_close(session->live);
     while (session->processes)
         sc_process_free(session->processes);
@@ -129,6 +130,7 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
         .plan = works->plan,
         .options = resolved,
         .events = events ? *events : (struct sc_session_events){0},
+        .epoll = -1,
         .opened_ns = now,
         .touched_ns = now,
     };
@@ -144,6 +146,8 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
         return r;
     }
     r = sc_live_feed(session->live, err);
+    if (r == 0)
+        r = sc_session_open_checker(session, err);
     if (r < 0) {
         sc_session_close(session);
         return r;
@@ -154,7 +158,7 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
 
 int sc_session_fd(const struct sc_session *session)
 {
-    return sc_live_fd(session->live);
+    return session->epoll >= 0 ? session->epoll : sc_live_fd(session->live);
 }
 
 struct sc_live *sc_session_live(struct sc_session *session)
@@ -215,6 +219,8 @@ uint64_t sc_session_next_ns(const struct sc_session *session)
     uint64_t next = sc_min_u64(sc_live_next_ns(session->live), sc_tasks_next_ns(session));
     if (session->ending)
         return next;
+    if (session->checker)
+        next = sc_min_u64(next, sc_checker_next_ns(session->checker));
     next = sc_min_u64(next, sc_processes_next_ns(session));
     next = sc_min_u64(next, idle_end_ns(session));
     return sc_min_u64(next, session->opened_ns + session->options.total_ns);
@@ -243,6 +249,8 @@ static void tell_end(struct sc_session *session)
 int sc_session_step(struct sc_session *session, struct sc_err *err)
 {
     int r = session->is_over ? 0 : sc_live_step(session->live, err);
+    if (r == 0 && session->checker && !session->is_over)
+        r = sc_checker_step(session->checker, err);
     if (r < 0)
         return r;
     /* What the cell has told is taken before any clock is looked at: who ended in time is never late. */

@@ -129,9 +129,10 @@ int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
         return r;
     struct sc_task *task = sc_task_new(session, &run->limits, events, userdata);
     r = task ? make_input(task, run) : -ENOMEM;
+    r = r < 0 ? sc_err_sys(err, r, "run") : sc_task_read_first(task, run, err);
     if (r < 0) {
         sc_task_free(task);
-        return sc_err_sys(err, r, "run");
+        return r;
     }
     task->context = context;
     task->result.mode = run->mode;

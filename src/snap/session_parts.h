@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "cell/run.h"
+#include "snap/checker.h"
 #include "snap/runner.h"
 #include "snap/session.h"
 
@@ -28,7 +29,7 @@
 
 /* Why we are ending a task; the first reason stays. */
 enum sc_stop { SC_STOP_NONE = 0, SC_STOP_WALL, SC_STOP_CPU, SC_STOP_OUTPUT, SC_STOP_CANCEL };
-enum sc_task_state { SC_TASK_WAITING, SC_TASK_RUNNING, SC_TASK_FINISHED };
+enum sc_task_state { SC_TASK_READING, SC_TASK_WAITING, SC_TASK_RUNNING, SC_TASK_FINISHED };
 
 struct sc_task {
     struct sc_task *next;
@@ -82,6 +83,9 @@ struct sc_session {
     struct sc_works *works;
     const struct sc_plan *plan;
     struct sc_live *live;
+    struct sc_checker *checker; /* NULL: nobody asked for code to be read */
+    struct sc_reading *readings;
+    int epoll;                         /* of live and checker, when there are both */
     struct sc_session_options options; /* resolved */
     struct sc_session_events events;
     struct sc_task *tasks, *finished; /* in the order of their coming, of their ending */
@@ -147,6 +151,13 @@ void sc_context_pump(struct sc_session *session, struct sc_context *context);
 void sc_context_hear(struct sc_process *runner, const void *data, size_t len);
 void sc_context_gone(struct sc_process *runner);
 void sc_context_not_started(struct sc_process *runner, const struct sc_msg_failed *failed);
+
+/* ---- session_check.c ---- */
+
+int sc_session_open_checker(struct sc_session *session, struct sc_err *err);
+void sc_session_close_checker(struct sc_session *session);
+/* Has the run's code read, if the session's spec asks for it: until then it is READING. */
+int sc_task_read_first(struct sc_task *task, const struct sc_session_run *run, struct sc_err *err);
 
 /* ---- session_judge.c ---- */
 

@@ -49,6 +49,7 @@ struct sc_task *sc_task_new(struct sc_session *session, const struct sc_run_limi
         return NULL;
     *task = (struct sc_task){
         .session = session,
+        .state = SC_TASK_WAITING,
         .limits = *limits,
         .events = *events,
         .userdata = userdata,
@@ -198,7 +199,7 @@ void sc_task_stop(struct sc_task *task, enum sc_stop why)
     task->stop = why;
     if (why == SC_STOP_WALL || why == SC_STOP_CPU)
         task->result.limits_hit |= why == SC_STOP_WALL ? SC_HIT_WALL : SC_HIT_CPU;
-    if (task->context && task->state == SC_TASK_WAITING) {
+    if (task->context && task->state != SC_TASK_RUNNING) {
         sc_judge_dead(task, NULL);
         sc_task_finish(task);
     } else if (!task->process) {

@@ -22,6 +22,7 @@ static struct sc_plan *plan;
 static struct sc_works *works;
 static struct sc_session *session;
 static struct sc_err err;
+static struct sc_validate validate; /* of the next session */
 static struct traces before;
 static struct answer answers[4];
 static bool is_over;
@@ -51,6 +52,8 @@ static void open_session(const struct sc_session_options *options, const char *c
     const struct sc_session_events on = {.ended = on_ended};
     sc_spec_init(&spec);
     spec.session = true;
+    spec.validate.on = validate.on;
+    spec.validate.on_finding = validate.on_finding;
     assert_int_equal(sc_spec_set(&spec, "wall", "20s", NULL), 0); /* a busy machine is no failure */
     for (; limits && *limits; limits += 2)
         assert_int_equal(sc_spec_set(&spec, limits[0], limits[1], NULL), 0);
@@ -67,6 +70,7 @@ static int begin_test(void **state)
     (void)state;
     before = traces_of_now();
     is_over = false;
+    validate = (struct sc_validate){0};
     memset(answers, 0, sizeof answers);
     return 0;
 }
@@ -372,6 +376,43 @@ static void a_restricted_context(void **state)
     assert_true(answers[0].result.context_lost);
 }
 
+/* In their order, and none of what is refused has run. */
+static void code_that_is_read_first(void **state)
+{
+    (void)state;
+    validate.on = true;
+    open_session(NULL, NULL);
+    struct sc_session_run bad = a_run(SC_LANG_PYTHON, "print('ran')\nimport subprocess"),
+                          good = a_run(SC_LANG_PYTHON, "x = 5"), next = a_run(SC_LANG_PYTHON, "print(x)");
+    ask(&bad, 0);
+    ask(&good, 1);
+    ask(&next, 2);
+    uint32_t cancelled = ask(&next, 3);
+    assert_int_equal(sc_session_cancel(session, cancelled), 0);
+    expect_answer(3, SC_STATUS_CANCELLED, -1);
+    expect_answer(0, SC_STATUS_BLOCKED, -1);
+    assert_string_equal(answers[0].result.message, "Blocked: subprocess (line 2)");
+    assert_int_equal(answers[0].result.out.total, 0);
+    expect_answer(1, SC_STATUS_OK, 0);
+    expect_answer(2, SC_STATUS_OK, 0);
+    assert_string_equal((char *)answers[2].result.out.kept.data, "5\n");
+    assert_int_equal(json_array_size(answers[2].result.findings), 0);
+    ask(&bad, 0); /* still being read when the session ends */
+    sc_session_end(session);
+    wait_for(&is_over);
+    assert_true(answers[0].done);
+}
+
+static void findings_that_are_only_told(void **state)
+{
+    (void)state;
+    validate.on = true;
+    validate.on_finding = SC_FINDING_REPORT;
+    open_session(NULL, NULL);
+    python("import subprocess\nprint('ran')", "ran\n");
+    assert_true(json_array_size(answers[0].result.findings) > 0);
+}
+
 static void idle_sessions_end(void **state)
 {
     (void)state;
@@ -449,6 +490,8 @@ int main(void)
         TEST(two_at_once),
         TEST(commands_and_what_they_leave),
         TEST(a_restricted_context),
+        TEST(code_that_is_read_first),
+        TEST(findings_that_are_only_told),
         TEST(idle_sessions_end),
         TEST(an_end_answers_everybody),
         TEST(files_are_put_in_first),

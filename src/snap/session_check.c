@@ -1,0 +1,106 @@
+/* Sessions whose spec asks that code is read before it runs: each run waits for its report, in the order of
+ * their coming. The syntax of wrong code is told by the runner, which reads it anyway. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base/fd.h"
+#include "snap/check_first.h"
+#include "snap/session_parts.h"
+
+/* A run whose code is being read. The run may end before that does. */
+struct sc_reading {
+    struct sc_reading *next;
+    struct sc_session *session;
+    uint32_t task;
+};
+
+static int watch(int epoll, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int sc_session_open_checker(struct sc_session *session, struct sc_err *err)
+{
+    const struct sc_spec *spec = session->plan->spec;
+    /* Of a single run it was read before its session was there. */
+    if (!spec->session || !spec->validate.on)
+        return 0;
+    int r = sc_checker_open(session->plan->host, spec, &session->checker, err);
+    if (r < 0)
+        return r;
+    session->epoll = epoll_create1(EPOLL_CLOEXEC);
+    r = session->epoll < 0 ? -errno : watch(session->epoll, sc_live_fd(session->live));
+    if (r == 0)
+        r = watch(session->epoll, sc_checker_fd(session->checker));
+    return r < 0 ? sc_err_sys(err, r, "watching the checker") : 0;
+}
+
+void sc_session_close_checker(struct sc_session *session)
+{
+    sc_checker_close(session->checker);
+    sc_close(&session->epoll);
+    for (struct sc_reading *reading = session->readings, *next; reading; reading = next) {
+        next = reading->next;
+        free(reading);
+    }
+}
+
+static struct sc_task *forget(struct sc_reading *reading)
+{
+    struct sc_session *session = reading->session;
+    struct sc_task *task = session->tasks;
+    struct sc_reading **at = &session->readings;
+    while (*at != reading)
+        at = &(*at)->next;
+    *at = reading->next;
+    while (task && task->id != reading->task)
+        task = task->next;
+    free(reading);
+    return task;
+}
+
+static void on_report(void *userdata, const struct sc_check_report *report, const struct sc_err *err)
+{
+    struct sc_task *task = forget(userdata);
+    if (!task)
+        return;
+    if (!report) {
+        sc_judge_count(task);
+        sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s", err->message);
+        sc_task_finish(task);
+    } else if (sc_check_apply(&task->session->plan->spec->validate, report, &task->result)) {
+        sc_judge_count(task);
+        sc_task_finish(task);
+    } else {
+        task->state = SC_TASK_WAITING;
+        sc_context_pump(task->session, task->context);
+    }
+}
+
+int sc_task_read_first(struct sc_task *task, const struct sc_session_run *run, struct sc_err *err)
+{
+    struct sc_session *session = task->session;
+    const struct sc_check_request request = {
+        .lang = run->lang,
+        .source = run->code,
+        .len = run->code_len,
+        .validate = &session->plan->spec->validate,
+        .notebook = true,
+    };
+    if (!session->checker)
+        return 0;
+    struct sc_reading *reading = calloc(1, sizeof *reading);
+    if (!reading)
+        return sc_err_sys(err, -ENOMEM, "run");
+    *reading = (struct sc_reading){session->readings, session, task->id};
+    int r = sc_checker_check(session->checker, &request, on_report, reading, err);
+    if (r < 0) {
+        free(reading);
+        return r;
+    }
+    session->readings = reading;
+    task->state = SC_TASK_READING;
+    return 0;
+}
