@@ -29,7 +29,8 @@ def compile_parts(build, out):
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "libsystemd", "libevent_core"], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.split()
     command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", f"-I{BENCH.parent}/src", f"-I{BENCH.parent}/include",
-               f"{BENCH}/living.c", *sources, f"{build}/src/libsnapcell-core.a", *libraries, "-o", f"{out}/living"]
+               f"{BENCH}/living.c", *sources, f"{build}/src/keeper/libsnapcell-keeper.a",
+               f"{build}/src/libsnapcell-core.a", *libraries, "-o", f"{out}/living"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench/living.py: {done.stdout}")
