@@ -24,7 +24,9 @@ CORPUS = ("^(fs-shadow-home|fs-proc1-environ|fs-mount-calls|fs-chroot-climb|fs-r
           "|fs-suid-exec|sys-admin-calls|sys-bpf|sys-keyring|sys-unshare|sys-setns|sys-ptrace-others|sys-int80|sys-kill-all"
           "|sys-io-uring|sys-perf|sys-vm-readv|sys-sysv-shm|sys-status|res-fork-bomb|res-mem-bomb|res-tmpfs-fill|res-stopped-self"
           "|res-grandchild-holds-stdout|res-signal-death|res-core-dump|leak-processes|leak-namespaces|f-dev-stdout|f-upload-modes"
-          "|f-exit-code|f-segfault|f-sigpipe|f-stdin-unread)$")
+          "|f-exit-code|f-segfault|f-sigpipe|f-stdin-unread|forge-json-result|forge-monkeypatch|forge-bad-repr|forge-threads-left"
+          "|fs-upload-tar|pyr-subclasses|pyr-generator-frame|pyr-format-attr|pyr-module-attr-walk|f-restricted-usual"
+          "|ast-getattr-concat|ast-encoding-cookie|ast-deep-nesting|f-validator-words)$")
 CGROUP = "/sys/fs/cgroup"
 
 
@@ -103,7 +105,7 @@ def corpus_of(place):
     driver = os.path.join(place.tests, "corpus/tools/run_corpus.py")
     suites.run([suites.PYTHON, driver, os.path.join(place.tests, "corpus/dev"), "--adapter",
                 "%s %s" % (suites.PYTHON, os.path.join(place.tests, "corpus/adapter_snapcell.py")), "--only", CORPUS,
-                "--time-scale", str(SCALE), "--json", report], LIMIT_S, place, cwd=scratch)
+                "--have", ",".join(suites.HERE), "--time-scale", str(SCALE), "--json", report], LIMIT_S, place, cwd=scratch)
     try:
         with open(report, encoding="utf-8") as f:
             counts = suites.corpus_counts(json.load(f)["results"], "must")
