@@ -17,6 +17,9 @@
 
 /* An agent that does not take its orders within this time is broken. */
 #define ORDER_SECONDS 30
+/* Where commands' output comes over the agent's stream. The socket calls for more only when three quarters of
+ * it are free: of the usual size, frame by frame. The kernel gives what its own limit allows. */
+#define ROOM_FOR_OUTPUT (512 * 1024)
 
 /* The program's ends of its streams, until the agent has them; and what else only the start needs. */
 struct start {
@@ -140,14 +143,17 @@ static int start_agent(const struct sc_works *works, struct sc_cell *cell, const
     return cell->pidfd < 0 ? sc_err_sys(err, cell->pidfd, "pidfd_open") : 0;
 }
 
-static int open_control(struct sc_cell *cell, struct start *start)
+static int open_control(const struct sc_works *works, struct sc_cell *cell, struct start *start)
 {
     const struct timeval patience = {.tv_sec = ORDER_SECONDS};
+    const int room = ROOM_FOR_OUTPUT;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     cell->control = ends[0];
     start->control = ends[1];
+    if (works->plan->stay && setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof room) < 0)
+        return -errno;
     return setsockopt(cell->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) < 0 ? -errno : 0;
 }
 
@@ -175,7 +181,7 @@ int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err
     }
     r = open_streams(works, &cell, &start);
     if (r == 0)
-        r = open_control(&cell, &start);
+        r = open_control(works, &cell, &start);
     if (r < 0)
         sc_err_sys(err, r, "the cell's streams");
     if (r == 0 && works->plan->disk_image)
