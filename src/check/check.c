@@ -70,8 +70,12 @@ static bool grammar_of(const json_t *header, enum sc_grammar *ret_grammar)
 
 /* ---- what the request asks for ---- */
 
+/* Once, if there is one. False: there are too many. */
 static bool add_set(struct sc_reading *reading, const struct sc_rule_set *set)
 {
+    for (size_t i = 0; i < reading->n_sets; i++)
+        if (reading->sets[i] == set)
+            return true;
     if (!set || reading->n_sets == SC_SETS_MAX)
         return !set;
     reading->sets[reading->n_sets++] = set;
@@ -92,7 +96,10 @@ static json_t *take_sets(struct sc_reading *reading, const json_t *header)
                      name);
             return refuse("rules", message);
         }
-        if (!add_set(reading, set))
+        /* What is strict is also what is default. */
+        const struct sc_rule_set *base =
+            strcmp(name, "strict") ? NULL : sc_sets_builtin("default", reading->grammar);
+        if (!add_set(reading, base) || !add_set(reading, set))
             return refuse("rules", "rules: too many sets");
     }
     json_array_foreach(json_object_get(header, "files"), i, value)

@@ -10,7 +10,7 @@
 #include "check/tree.h"
 #include "check/values.h"
 
-#define SC_SETS_MAX 32
+#define SC_SETS_MAX 96
 #define SC_PATTERN_PLACES_MAX 64
 
 struct sc_binding;

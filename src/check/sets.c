@@ -6,7 +6,7 @@
 
 #include "check/policies.h"
 
-#define KEPT_MAX 64
+#define KEPT_MAX 128
 
 struct kept {
     enum sc_grammar grammar;

@@ -15,6 +15,7 @@
 /* Of one check, once its program runs. */
 #define SC_CHECK_WALL_NS (2 * SC_NS_PER_S)
 #define SC_SYNTAX_WALL_NS (3 * SC_NS_PER_S)
+#define SC_HEADER_MAX (4u * 1024 * 1024) /* SC_CHECK_HEADER_MAX of check/check.h */
 #define SC_REPLY_MAX (1024u * 1024)
 #define SC_WORDS_MAX (64u * 1024) /* of an interpreter about a syntax error */
 
