@@ -118,4 +118,6 @@ void sc_cli_session_result(const json_t *reply, struct sc_result *ret_result)
     ret_result->context_lost = json_is_true(json_object_get(reply, "context_lost"));
     read_denials(json_object_get(reply, "denials"), ret_result);
     read_inside(reply, &ret_result->inside);
+    const json_t *findings = json_object_get(reply, "findings");
+    ret_result->findings = json_is_array(findings) ? json_incref((json_t *)findings) : NULL;
 }

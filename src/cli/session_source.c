@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/job.h"
 #include "cli/session.h"
@@ -82,14 +83,45 @@ static int put_file(json_t *request, const char *path, enum sc_lang *lang, struc
     return r;
 }
 
+/* The keeper has another folder: files of rules go to it as they are meant here. */
+static void make_rules_absolute(struct sc_strv *rules)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        char *whole;
+        if (!strpbrk(rules->v[i], "./") || !(whole = realpath(rules->v[i], NULL)))
+            continue; /* the name of a set, or for the keeper to refuse */
+        free(rules->v[i]);
+        rules->v[i] = whole;
+    }
+}
+
+/* How the code is read first, in the spec's own words. */
+static int put_validate(json_t *request, struct sc_spec *spec)
+{
+    json_t *whole = NULL;
+    json_error_t where;
+    if (!spec->validate.on)
+        return 0;
+    make_rules_absolute(&spec->validate.rules);
+    char *text = sc_spec_to_json(spec);
+    int r = text ? sc_json_load(text, strlen(text), JSON_ALLOW_NUL, &whole, &where) : -ENOMEM;
+    if (r == 0)
+        r = json_object_set(request, "validate", json_object_get(whole, "validate"));
+    json_decref(whole);
+    free(text);
+    return r;
+}
+
 /* Language and mode are options of the spec, so that its setters say what is allowed. */
-static int put_options(json_t *request, const struct sc_spec *spec, enum sc_lang lang, struct sc_err *err)
+static int put_options(json_t *request, struct sc_spec *spec, enum sc_lang lang, struct sc_err *err)
 {
     if (lang == SC_LANG_AUTO)
         return sc_err_usage(err, "", "session run: needs a language: --python, --node or --bash");
     int r = json_object_set_new(request, "language", json_string(sc_lang_name(lang)));
     if (r == 0 && spec->mode != SC_MODE_PLAIN)
         r = json_object_set_new(request, "mode", json_string(sc_mode_name(spec->mode)));
+    if (r == 0)
+        r = put_validate(request, spec);
     return r < 0 ? sc_err_sys(err, -ENOMEM, "session run") : 0;
 }
 

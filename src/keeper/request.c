@@ -248,6 +248,7 @@ static const struct field_row FIELDS[] = {
     {"language", F_CODE, NULL, 0},
     {"code", F_CODE, NULL, 0},
     {"mode", F_CODE, NULL, 0},
+    {"validate", F_CODE, NULL, 0},
     {"command", F_COMMAND, NULL, 0},
     {"env", F_COMMAND, NULL, 0},
     {"cwd", F_COMMAND, NULL, 0},

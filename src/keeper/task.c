@@ -5,6 +5,7 @@
 
 #include "keeper/parts.h"
 #include "keeper/reply.h"
+#include "spec/spec_internal.h"
 
 static void on_output(void *userdata, int stream, const void *data, size_t len)
 {
@@ -78,7 +79,11 @@ static int start_run(struct call *call, struct sc_err *err)
         .stdin_data = request->spec.stdin_data,
         .stdin_len = request->spec.stdin_len,
         .limits = limits_of(call),
+        .validate = request->spec.validate.on ? &request->spec.validate : NULL,
     };
+    int r = sc_spec_check_mode(&request->spec, err);
+    if (r < 0)
+        return r;
     return sc_session_run(call->session->session, &run, &EVENTS, call, &call->task, err);
 }
 

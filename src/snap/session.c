@@ -96,7 +96,7 @@ void sc_session_close(struct sc_session *session)
 {
     if (!session)
         return;
-    sc_session_close_checker(session);
+    sc_session_close_events(session);
     sc_live_close(session->live);
     while (session->processes)
         sc_process_free(session->processes);
@@ -147,7 +147,7 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
     }
     r = sc_live_feed(session->live, err);
     if (r == 0)
-        r = sc_session_open_checker(session, err);
+        r = sc_session_open_events(session, err);
     if (r < 0) {
         sc_session_close(session);
         return r;
@@ -158,7 +158,7 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
 
 int sc_session_fd(const struct sc_session *session)
 {
-    return session->epoll >= 0 ? session->epoll : sc_live_fd(session->live);
+    return session->epoll;
 }
 
 struct sc_live *sc_session_live(struct sc_session *session)

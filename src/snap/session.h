@@ -76,6 +76,7 @@ struct sc_session_run {
     const char *stdin_data; /* NULL: at its end */
     size_t stdin_len;
     struct sc_run_limits limits;
+    const struct sc_validate *validate; /* of this run; NULL: what the session's spec asks for */
 };
 int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,

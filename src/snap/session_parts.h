@@ -83,9 +83,9 @@ struct sc_session {
     struct sc_works *works;
     const struct sc_plan *plan;
     struct sc_live *live;
-    struct sc_checker *checker; /* NULL: nobody asked for code to be read */
+    struct sc_checker *checker; /* NULL: nobody asked for code to be read yet */
     struct sc_reading *readings;
-    int epoll;                         /* of live and checker, when there are both */
+    int epoll;                         /* of live and checker */
     struct sc_session_options options; /* resolved */
     struct sc_session_events events;
     struct sc_task *tasks, *finished; /* in the order of their coming, of their ending */
@@ -154,8 +154,8 @@ void sc_context_not_started(struct sc_process *runner, const struct sc_msg_faile
 
 /* ---- session_check.c ---- */
 
-int sc_session_open_checker(struct sc_session *session, struct sc_err *err);
-void sc_session_close_checker(struct sc_session *session);
+int sc_session_open_events(struct sc_session *session, struct sc_err *err);
+void sc_session_close_events(struct sc_session *session);
 /* Has the run's code read, if the session's spec asks for it: until then it is READING. */
 int sc_task_read_first(struct sc_task *task, const struct sc_session_run *run, struct sc_err *err);
 

@@ -268,6 +268,27 @@ def test_cancel(keeper):
         assert client.finish(channel)[0]["ok"]["status"] == "cancelled"
 
 
+def test_cancel_while_the_code_is_read(keeper):
+    session = keeper.start()
+    with Wire(keeper) as client:
+        for _ in range(5):
+            channel = client.begin(request="run", session=session, language="python", validate={},
+                                   code="x = 1\n" * 20000 + "import time; time.sleep(1000)")
+            client.send(wire.frame(wire.CANCEL, channel))
+            assert client.finish(channel)[0]["ok"]["status"] == "cancelled"
+
+
+def test_the_end_while_code_is_read(keeper):
+    session = keeper.start()
+    with Wire(keeper) as client:
+        channels = [client.begin(request="run", session=session, language="python", validate={}, context="c%d" % i,
+                                 code="x = 1\n" * 20000) for i in range(4)]
+        assert keeper("end", session).returncode == 0
+        for channel in channels:
+            reply = client.finish(channel)[0]
+            assert "ok" in reply or reply["error"]["kind"] in ("ended", "not_found"), reply
+
+
 # ---- bounds and deaths ----
 
 def test_a_slow_client_makes_the_cell_wait(keeper):

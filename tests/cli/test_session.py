@@ -177,6 +177,27 @@ def test_interrupt_from_elsewhere(work):
     assert child.returncode == 130
 
 
+# ---- reading code first ----
+
+def test_code_is_read_first(work):
+    done = work.python("work", "x = 1\nimport subprocess", "--validate", "block")
+    assert said(done, 126).startswith("snapcell: Blocked: subprocess (line 2)")
+    assert "NameError" in said(work.python("work", "x"), 1)
+    assert text(work.python("work", "x = 2; x", "--validate", "block")) == "2\n"
+    result = work.result("run", "work", "--json", "--validate", "report", "--python", "-c", "import subprocess; 'ran'")
+    assert (result["status"], result["allowed"], result["value"]["text/plain"]) == ("ok", False, "'ran'")
+    assert "SyntaxError" in said(work.python("work", "x = (", "--validate", "report"), 1)
+    assert "default, strict" in said(work.python("work", "1", "--rules", "nosuch"), 2)
+
+
+def test_a_session_may_ask_for_it_once(keeper):
+    keeper.start("--name", "read", "--deny-module", "json")
+    assert "Blocked" in said(keeper.python("read", "import json"), 126)
+    assert text(keeper.python("read", "import math; math.floor(2.5)")) == "2\n"
+    # Its own word counts more.
+    assert text(keeper.python("read", "import json; 1", "--deny-call", "eval")) == "1\n"
+
+
 def test_control_bytes_are_shown_at_a_terminal(work, sit):
     os.environ["SNAPCELL_SOCKET"] = work.socket
     try:

@@ -79,6 +79,10 @@ static void runs(void **state)
     assert_int_equal(request.spec.limits.stderr, 6);
     assert_int_equal(request.spec.stdin_len, 2);
     assert_true(request.whole);
+    well(
+        "{\"request\": \"run\", \"session\": \"x\", \"language\": \"python\", \"code\": \"1\", \"validate\": "
+        "{\"rules\": [\"strict\"]}}");
+    assert_true(request.spec.validate.on);
     refused("{\"request\": \"run\", \"session\": \"x\", \"code\": \"1\"}", "language", "python, node, bash");
     refused("{\"request\": \"run\", \"session\": \"x\", \"language\": \"python\"}", "code", "missing");
     refused("{\"request\": \"run\", \"session\": \"x\", \"language\": \"python\", \"code\": \"1\", \"mode\": "
