@@ -377,8 +377,8 @@ void sc_live_close(struct sc_live *live)
     static const struct sc_mourner nobody = {NULL, NULL}; /* such a cell has no streams of its own */
     if (!live)
         return;
-    if (live->phase != SC_LIVE_ENDED)
-        sc_cell_bury(&live->cell, &nobody, &live->death, NULL);
+    /* Also of an ended one, when it was one that does not die. */
+    sc_cell_bury(&live->cell, &nobody, &live->death, NULL);
     sc_works_release(live->works, &live->cell);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&live->ready[i]);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -352,6 +354,32 @@ static void closed_in_the_middle(void **state)
     assert_int_equal(five.s.ended, 0);
 }
 
+/* One that hangs in the kernel: its end is told all the same, some time. A descriptor that never becomes
+ * readable stands for it. */
+static void never_dies(void **state)
+{
+    (void)state;
+    struct stage s;
+    struct told told = {0};
+    open_stage(&s);
+    int never = eventfd(0, EFD_CLOEXEC), real = s.live->cell.pidfd;
+    pid_t pid = s.live->cell.pid;
+    assert_int_equal(epoll_ctl(s.live->epoll, EPOLL_CTL_DEL, real, NULL), 0);
+    s.live->watched[SC_LIVE_PIDFD] = SC_LIVE_UNWATCHED;
+    s.live->cell.pidfd = never;
+    give_command(&s, &told, 0, 0);
+    sc_live_kill(s.live);
+    pump(&s);
+    assert_int_equal(s.ended, 0);
+    s.live->over_ns -= 31 * SC_NS_PER_S;
+    expect_end(&s, SC_STATUS_SANDBOX_ERROR, "do not die");
+    assert_int_equal(told.failed, 1);
+    s.live->cell.pidfd = real;
+    assert_int_equal(s.live->cell.pid, pid); /* still to be buried */
+    close_stage(&s);
+    close(never);
+}
+
 /* Time passes: the moments are set back. */
 static void patience(void **state)
 {
@@ -395,7 +423,7 @@ int main(void)
         TEST(oversize),        TEST(too_early),      TEST(wrong_descriptors),
         TEST(ends_anywhere),   TEST(process_1_dies), TEST(process_1_hangs_up),
         TEST(dies_for_memory), TEST(killed),         TEST(closed_in_the_middle),
-        TEST(patience),
+        TEST(never_dies),      TEST(patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,9 @@ static int after(void **state)
     return 0;
 }
 
-/* Everything about a process that says what it may do. Two things differ in cells that stay: the runners
- * have a folder, and processor time is limited by who gives the command, not by the kernel. */
+/* Everything about a process that says what it may do. Three things differ in cells that stay: the runners
+ * have a folder, processor time is limited by who gives the command, not by the kernel, and for want of
+ * memory programs die before those who serve them. */
 static const char SELF[] =
     "grep -E '^(Umask|Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp|CoreDumping|Sig(Blk|Ign|Cgt)|Cpus_allowed_list)' "
     "/proc/self/status\n"
@@ -30,7 +31,7 @@ static const char SELF[] =
     "pwd\n"
     "id\n"
     "ls /proc/self/fd\n"
-    "cat /proc/self/oom_score_adj /proc/self/coredump_filter\n"
+    "cat /proc/self/coredump_filter\n"
     "grep -v /snapcell /proc/self/mountinfo | cut -d' ' -f4- | sort\n"
     "ls -A / /dev /home/user /tmp | grep -v '^snapcell$'\n"
     "cat /proc/self/attr/current 2>&1\n"
