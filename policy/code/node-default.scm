@@ -14,7 +14,7 @@
 ; names: eval.* Function.* vm.* repl.* inspector.* ?constructor v8.setFlagsFromString v8.startupSnapshot.*
 ;        GeneratorFunction.* AsyncFunction.* vm2.* isolated-vm.* module._compile module.constructor.*
 ;        module.prototype.* module._extensions.* module.runMain module.register require.extensions.* require.cache.*
-;        WebAssembly.*
+;        WebAssembly.* ?html-comment
 ((call_expression function: (_) @f arguments: (arguments . [(string) (template_string) (binary_expression)] @at))
  (#name? @f "setTimeout" "setInterval" "setImmediate"))
 
@@ -23,7 +23,7 @@
 ; message: Loads a module whose name is not written out.
 ; advice: Use require or import with a constant name.
 ; names: ?dynamic-import process.binding.* process._linkedBinding.* process.mainModule.* module.createRequire.*
-;        process.getBuiltinModule.call process.getBuiltinModule.apply .mainModule
+;        process.getBuiltinModule.call process.getBuiltinModule.apply .mainModule arguments.*
 
 ; rule: dynamic-attribute
 ; severity: error

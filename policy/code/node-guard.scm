@@ -11,7 +11,9 @@
 ;        .binding ._load .createRequire .getBuiltinModule .process .eval .require
 ;        Reflect.apply Reflect.construct Reflect.ownKeys GeneratorFunction.* AsyncFunction.* vm2.* isolated-vm.*
 ;        process.getBuiltinModule.call process.getBuiltinModule.apply process.getBuiltinModule.bind
-;        require.call require.apply require.bind Object.values Object.entries
+;        require.call require.apply require.bind arguments.* ?html-comment worker_threads.* cluster.* v8.*
+;        Object.getOwnPropertyDescriptor.* Object.getOwnPropertyDescriptors.* Error.prepareStackTrace
+;        Reflect.getOwnPropertyDescriptor
 ((with_statement) @at)
 
 ; rule: way-around

@@ -24,4 +24,7 @@
 ;        .__getattribute__ .__reduce__ .__reduce_ex__ .__spec__ .__func__ .__self__ .__import__ .__dict__ .__wrapped__
 ;        .f_globals .f_locals .f_builtins .f_back .f_code .gi_frame .gi_code .cr_frame .cr_code .ag_frame .ag_code
 ;        .tb_frame .tb_next .mro .func_globals .func_code .im_func .im_self .cell_contents .load_module .exec_module
-;        .find_module .find_spec .__getattr__
+;        .find_module .find_spec .__getattr__ .__objclass__
+;        typing.ForwardRef typing._eval_type inspect.get_annotations dataclasses._create_fn sys.breakpointhook
+;        sys.__breakpointhook__ sys.excepthook tkinter.* modulefinder.* idlelib.* lib2to3.* distutils.* setuptools.* pip.*
+;        venv.* turtledemo.* cgitb.* compileall.* py_compile.* test.* pandas.eval numexpr.*

@@ -311,6 +311,13 @@ static void bind_function(struct sc_reading *reading, uint32_t node)
     }
     bind_own(reading, inner, sc_tree_field(tree, node, SC_FIELD_PARAMETER));
     bind_own(reading, inner, sc_tree_field(tree, node, SC_FIELD_PARAMETERS));
+    /* Outside functions they are those of the module's wrapper, `require` among them. */
+    if (kind != SC_KIND_ARROW_FUNCTION)
+        sc_binding_add(reading, &(struct sc_binding){.what = sc_pool_text(&reading->pool, "arguments", 9),
+                                                     .scope = inner,
+                                                     .how = SC_BIND_OWN,
+                                                     .firm = true,
+                                                     .at = node});
 }
 
 static void declare(struct sc_reading *reading, uint32_t node)

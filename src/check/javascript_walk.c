@@ -101,6 +101,12 @@ static bool is_followed(const struct sc_reading *reading, uint32_t node)
     }
 }
 
+static bool is_global_object(const char *name)
+{
+    return !strcmp(name, "globalThis") || !strcmp(name, "global") || !strcmp(name, "window") ||
+           !strcmp(name, "self");
+}
+
 static void use_values(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_values *values = sc_reading_value(reading, node);
@@ -115,7 +121,8 @@ static void use_values(struct sc_reading *reading, uint32_t node)
         bool followed = is_followed(reading, node);
         if (!followed && sc_javascript_is_require(name) && strcmp(name, "import") != 0)
             sc_reading_use_as(reading, node, "?dynamic-import", name);
-        if (!followed && !strchr(name, '.') && sc_reading_watches_below(reading, name) && !values->other)
+        bool is_watched = sc_reading_watches_below(reading, name) || is_global_object(name);
+        if (!followed && !strchr(name, '.') && is_watched && !values->other)
             sc_reading_use_as(reading, node, "?module-as-value", name);
     }
 }
@@ -146,8 +153,7 @@ static void walk_subscript(struct sc_reading *reading, uint32_t node)
     for (uint8_t i = 0; i < objects->n && !sc_values_are_texts(keys) && !objects->other; i++) {
         const char *name = objects->v[i].text;
         bool reaches = objects->v[i].kind == SC_VALUE_NAME && !strchr(name, '.') &&
-                       (sc_reading_watches_below(reading, name) || !strcmp(name, "globalThis") ||
-                        !strcmp(name, "global") || !strcmp(name, "window") || !strcmp(name, "self"));
+                       (sc_reading_watches_below(reading, name) || is_global_object(name));
         if (reaches)
             sc_reading_use_as(reading, node, "?dynamic-attribute", name);
     }
@@ -299,6 +305,10 @@ void sc_javascript_walk(struct sc_reading *reading)
         case SC_KIND_PAIR_PATTERN:
         case SC_KIND_SHORTHAND_PROPERTY_PATTERN:
             walk_pattern(reading, node);
+            break;
+        case SC_KIND_HTML_COMMENT:
+            /* A comment in a script, three operators in a module. */
+            sc_reading_use_as(reading, node, "?html-comment", "<!--");
             break;
         default:
             break;

@@ -264,6 +264,40 @@ static void walk_function(struct sc_reading *reading, uint32_t call, const char 
     }
 }
 
+/* "{0.__globals__[x]}": attributes and keys in the fields of a format. */
+static void use_fields(struct sc_reading *reading, uint32_t node, const char *format)
+{
+    bool inside = false;
+    for (const char *at = format; *at; at++) {
+        if (*at == '{' || *at == '}')
+            inside = *at == '{';
+        if (!inside || (*at != '.' && *at != '['))
+            continue;
+        size_t len = strcspn(at + 1, ".[]!:}{");
+        if (len)
+            use_attribute(reading, node, sc_pool_text(&reading->pool, at + 1, len));
+    }
+}
+
+/* "…".format(…), str.format("…", …), and format_map */
+static void walk_format(struct sc_reading *reading, uint32_t call, uint32_t function)
+{
+    uint32_t attribute = sc_tree_field(&reading->tree, function, SC_FIELD_ATTRIBUTE);
+    if (kind_of(reading, function) != SC_KIND_ATTRIBUTE || attribute == SC_NO_NODE)
+        return;
+    const char *method = sc_python_identifier(reading, attribute);
+    if (strcmp(method, "format") != 0 && strcmp(method, "format_map") != 0 && strcmp(method, "vformat") != 0)
+        return;
+    const char *own = sc_values_constant(
+        sc_reading_value(reading, sc_tree_field(&reading->tree, function, SC_FIELD_OBJECT)));
+    const char *given =
+        sc_values_constant(sc_reading_value(reading, sc_python_argument(reading, call, 0, NULL)));
+    if (own)
+        use_fields(reading, call, own);
+    else if (given)
+        use_fields(reading, call, given);
+}
+
 static void walk_call(struct sc_reading *reading, uint32_t node)
 {
     uint32_t function = sc_tree_field(&reading->tree, node, SC_FIELD_FUNCTION);
@@ -277,6 +311,7 @@ static void walk_call(struct sc_reading *reading, uint32_t node)
         if (attribute != SC_NO_NODE && !strcmp(sc_python_identifier(reading, attribute), "__getattribute__"))
             walk_getattr(reading, node, sc_python_argument(reading, node, 0, NULL));
     }
+    walk_format(reading, node, function);
     use_values(reading, node);
 }
 

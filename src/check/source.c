@@ -102,6 +102,8 @@ static bool is_utf8_name(const char *name, size_t len)
     for (size_t i = 0; i < len; i++)
         room[i] = name[i] == '_' ? '-' : (char)tolower((unsigned char)name[i]);
     room[len] = '\0';
+    if (!strncmp(room, "utf-8-", 6)) /* "utf-8-unix", as an editor writes it */
+        return true;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(room, names[i]))
             return true;
