@@ -321,6 +321,28 @@ static void bind_capture(struct sc_reading *reading, uint32_t pattern)
         bind_own(reading, name);
 }
 
+/* What a function's head names. */
+static void bind_head(struct sc_reading *reading, uint32_t node)
+{
+    switch (kind_of(reading, node)) {
+    case SC_KIND_PARAMETERS:
+    case SC_KIND_LAMBDA_PARAMETERS:
+        bind_children(reading, node, SC_BIND_OWN);
+        break;
+    case SC_KIND_DEFAULT_PARAMETER:
+    case SC_KIND_TYPED_PARAMETER:
+    case SC_KIND_TYPED_DEFAULT_PARAMETER:
+        bind_parameter(reading, node);
+        break;
+    case SC_KIND_LIST_SPLAT_PATTERN:
+    case SC_KIND_DICTIONARY_SPLAT_PATTERN:
+        bind_own(reading, node);
+        break;
+    default:
+        break;
+    }
+}
+
 static void bind_node(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
@@ -361,19 +383,6 @@ static void bind_node(struct sc_reading *reading, uint32_t node)
     case SC_KIND_CLASS_DEFINITION:
         bind_own(reading, sc_tree_field(tree, node, SC_FIELD_NAME));
         break;
-    case SC_KIND_PARAMETERS:
-    case SC_KIND_LAMBDA_PARAMETERS:
-        bind_children(reading, node, SC_BIND_OWN);
-        break;
-    case SC_KIND_DEFAULT_PARAMETER:
-    case SC_KIND_TYPED_PARAMETER:
-    case SC_KIND_TYPED_DEFAULT_PARAMETER:
-        bind_parameter(reading, node);
-        break;
-    case SC_KIND_LIST_SPLAT_PATTERN:
-    case SC_KIND_DICTIONARY_SPLAT_PATTERN:
-        bind_own(reading, node);
-        break;
     case SC_KIND_GLOBAL_STATEMENT:
         bind_children(reading, node, SC_BIND_GLOBAL);
         break;
@@ -384,7 +393,7 @@ static void bind_node(struct sc_reading *reading, uint32_t node)
         bind_children(reading, node, SC_BIND_UNDONE);
         break;
     default:
-        break;
+        bind_head(reading, node);
     }
 }
 

@@ -97,7 +97,8 @@ int sc_check_message(const struct sc_check_request *request, struct sc_check_job
     char *text = r == 0 ? sc_json_dump(header, JSON_COMPACT) : NULL;
     json_decref(header);
     if (text && strlen(text) > SC_HEADER_MAX)
-        r = sc_err_usage(err, "rules", "rules: all rule files and lists together: at most %u bytes are allowed",
+        r = sc_err_usage(err, "rules",
+                         "rules: all rule files and lists together: at most %u bytes are allowed",
                          SC_HEADER_MAX);
     if (r == 0)
         r = text ? write_message(text, request, job) : -ENOMEM;
