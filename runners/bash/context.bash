@@ -83,14 +83,15 @@ exit() {
 
 # STATUS EXIT_CODE ERROR
 __snapcell_result() {
-    local __snapcell_locals
+    local LC_ALL=C __snapcell_locals
     __snapcell_tell_locals
-    __snapcell_say "{\"op\":\"result\",\"id\":\"$__snapcell_id\",\"status\":\"$1\",\"exit_code\":$2,\"value\":null,\"locals\":$__snapcell_locals,\"error\":$3}"
+    __snapcell_say "{\"op\":\"result\",\"id\":\"$__snapcell_id\",\"status\":\"$1\",\"exit_code\":$2,\"value\":null,\
+\"locals\":$__snapcell_locals,\"error\":$3}"
 }
 
 # NAME MESSAGE TRACEBACK LINE: an error as JSON, in REPLY of the caller.
 __snapcell_error() {
-    local __snapcell_json_text="{\"name\":\"$1\""
+    local LC_ALL=C __snapcell_json_text="{\"name\":\"$1\""
     __snapcell_json "$2" 16384
     __snapcell_json_text+=",\"message\":$REPLY"
     __snapcell_json "$3" 65536
@@ -145,8 +146,8 @@ __snapcell_again() {
 __snapcell_read_run() {
     local __snapcell_head IFS=' ' REPLY
     __snapcell_read_line
-    builtin read -r -a __snapcell_head <<<"$REPLY"
     [[ $REPLY =~ ^run\ [0-9a-f]{16}\ [0-9]{1,9}\ ([0-9]{1,9}|-)\ rich$ ]] || builtin exit 0
+    __snapcell_head=($REPLY)
     __snapcell_take_code "${__snapcell_head[2]}"
     local __snapcell_intact=$?
     __snapcell_give_input "${__snapcell_head[3]}"
@@ -235,6 +236,4 @@ __snapcell_invalid() {
 builtin trap -- '{ __snapcell_on_exit $?; } 2>&$((__snapcell_leaving = 1, 2))' EXIT
 builtin trap -- "$__snapcell_on_interrupt" INT
 __snapcell_note_initial
-__snapcell_json "$BASH_VERSION" 100
-__snapcell_say "{\"op\":\"ready\",\"protocol\":1,\"language\":\"bash\",\"version\":$REPLY}"
-unset REPLY
+__snapcell_say "{\"op\":\"ready\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\"}"

@@ -10,9 +10,10 @@ __snapcell_utf8+=$'\xf0[\x90-\xbf]'"$__snapcell_tail$__snapcell_tail|"
 __snapcell_utf8+=$'[\xf1-\xf3]'"$__snapcell_tail$__snapcell_tail$__snapcell_tail|"
 __snapcell_utf8+=$'\xf4[\x80-\x8f]'"$__snapcell_tail$__snapcell_tail)*\$"
 
-# TEXT MOST: the text, cut to so many bytes, as a JSON string in REPLY.
+# TEXT MOST: the text, cut to so many bytes, as a JSON string in REPLY. The caller has LC_ALL=C, so that characters
+# are bytes; changing it here, for each text, takes longer than the rest.
 __snapcell_json() {
-    local LC_ALL=C text=$1 code code_text hex
+    local text=$1 code code_text hex
     ((${#text} > $2)) && __snapcell_cut "$2"
     if [[ $text == *[$'\x80'-$'\xff']* && ! $text =~ $__snapcell_utf8 ]]; then
         text=${text//[$'\x80'-$'\xff']/$'\xef\xbf\xbd'}
@@ -25,7 +26,9 @@ __snapcell_json() {
         for ((code = 1; code < 32; code++)); do
             builtin printf -v hex '%02x' "$code"
             builtin printf -v hex "\\x$hex"
-            [[ $text == *"$hex"* ]] && builtin printf -v code_text '\\u%04x' "$code" && text=${text//"$hex"/"$code_text"}
+            [[ $text == *"$hex"* ]] || continue
+            builtin printf -v code_text '\\u%04x' "$code"
+            text=${text//"$hex"/"$code_text"}
         done
     fi
     REPLY=\"$text\"
@@ -53,7 +56,8 @@ __snapcell_list_names() {
 __snapcell_note_initial() {
     local __snapcell_name __snapcell_names
     __snapcell_list_names
-    for __snapcell_name in "${__snapcell_names[@]}" BASH_REMATCH FUNCNAME OLDPWD OPTARG OPTIND PIPESTATUS REPLY; do
+    for __snapcell_name in "${__snapcell_names[@]}" BASH_REMATCH \
+        FUNCNAME LC_ALL OLDPWD OPTARG OPTIND PIPESTATUS REPLY; do
         __snapcell_initial[$__snapcell_name]=1
     done
 }

@@ -39,6 +39,15 @@ function formatStack(error, frames) {
   return text;
 }
 
+// Whether code of the program, or of a module it uses, is on the stack.
+function isProgramRunning() {
+  const format = Error.prepareStackTrace;
+  Error.prepareStackTrace = (error, frames) => frames;
+  const { stack } = new Error();
+  Error.prepareStackTrace = format;
+  return stack.some((frame) => frame.getFileName() && !isOwn(frame) && !frame.getFileName().startsWith('node:'));
+}
+
 // From now on stacks name what people know, whoever reads them.
 function nameStacks() {
   Error.prepareStackTrace = formatStack;
@@ -83,9 +92,11 @@ function describeFailure(thrown, number) {
 }
 
 // The `error` of a source that is not valid, `line` counted from 1.
-function describeSyntaxFailure(error, number, source, line) {
-  const text = source.split(/\r\n|[\n\r\u2028\u2029]/)[line - 1];
-  const where = `<run ${number}>:${line}\n${text === undefined ? '' : cut(text, 1000)}\n`;
+function describeSyntaxFailure(error, number, source, toldLine) {
+  const lines = source.split(/\r\n|[\n\r\u2028\u2029]/);
+  // What is missing at the end is missed in the line that the runner appends.
+  const line = Math.min(toldLine, lines.length);
+  const where = `<run ${number}>:${line}\n${cut(lines[line - 1], 1000)}\n`;
   const message = cut(error.message, MESSAGE_MAX);
   return { name: 'SyntaxError', message, traceback: `${where}SyntaxError: ${message}`, line };
 }
@@ -96,4 +107,4 @@ function uncaughtText(thrown) {
   return `Uncaught ${problem === undefined ? value : problem}\n`;
 }
 
-module.exports = { describeFailure, describeSyntaxFailure, nameStacks, sourceName, uncaughtText };
+module.exports = { describeFailure, describeSyntaxFailure, isProgramRunning, nameStacks, sourceName, uncaughtText };

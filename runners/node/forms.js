@@ -114,7 +114,7 @@ function bundleForms(bundle, fallback) {
     else forms[type] = made;
   }
   const text = forms['text/plain'] === undefined ? fallback() : forms['text/plain'];
-  forms['text/plain'] = omitted.length > 0 ? cut(`${text} (${omitted.join(', ')})`, TEXT_MAX) : text;
+  forms['text/plain'] = omitted.length > 0 ? cut(`(${omitted.join(', ')}) ${text}`, TEXT_MAX) : text;
   return forms;
 }
 

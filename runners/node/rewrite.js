@@ -103,7 +103,7 @@ class Rewriter {
     const name = this.tokens[index + 1];
     let i = index + 2;
     while (i < this.tokens.length && this.tokens[i].kind !== 'declaration') i++;
-    if (name === undefined || name.type !== 'name' || i === this.tokens.length) return;
+    if (name === undefined || name.type !== 'name' || i === this.tokens.length || this.tokens[i].match < 0) return;
     const start = this.tokens[index].start;
     this.edit(start, start, (this.isBuiltin(name.text) ? 'let ' : 'var ') + name.text + '=');
     const end = this.tokens[this.tokens[i].match].end;

@@ -17,7 +17,9 @@ const inspector = require('inspector');
 const net = require('net');
 
 const { Displays, makeDisplay } = require('./display.js');
-const { describeFailure, describeSyntaxFailure, nameStacks, sourceName, uncaughtText } = require('./failure.js');
+const {
+  describeFailure, describeSyntaxFailure, isProgramRunning, nameStacks, sourceName, uncaughtText,
+} = require('./failure.js');
 const { describe, localTexts } = require('./forms.js');
 const { internal } = require('./guard.js');
 const { enterFolder, isModule } = require('./modules.js');
@@ -25,7 +27,7 @@ const { INTERNAL } = require('./names.js');
 const { Requests } = require('./requests.js');
 const { rewrite } = require('./rewrite.js');
 const { giveInput, takeOver, writeAll } = require('./stdio.js');
-const { startWatching } = require('./watch.js');
+const { allowBrokenCallbacks, startWatching } = require('./watch.js');
 
 const INTERRUPTED_CODE = 130;
 const TAKE = `function(){'use strict';${INTERNAL}.take(this)}`;
@@ -34,6 +36,7 @@ const GROUP = 'run';
 const { stringify } = JSON;
 const { setImmediate } = globalThis;
 const { isPromise } = require('util').types;
+const { then } = Promise.prototype;
 const exitProcess = process.exit;
 
 // The source as it stands gives the engine's own words for what is wrong; but it knows no imports.
@@ -62,13 +65,14 @@ class Runner {
     enterFolder();
     globalThis.display = makeDisplay(() => (this.run === null ? null : this.run.displays));
     internal.take = (value) => { this.taken = value; };
-    internal.interrupt = () => this.interrupt();
+    internal.interrupt = (again) => this.interrupt(again);
     process.exit = (code) => this.exit(code);
     process.on('uncaughtException', (error) => {
       // A program with a listener of its own has its say.
       if (process.listenerCount('uncaughtException') === 1) writeAll(2, Buffer.from(uncaughtText(error)));
     });
     this.builtins = new Set(Object.getOwnPropertyNames(globalThis));
+    this.forgetBroken = allowBrokenCallbacks();
     startWatching();
   }
 
@@ -77,7 +81,7 @@ class Runner {
   begin(request) {
     this.count++;
     const displays = new Displays((data) => this.say({ op: 'display', id: request.id, data }));
-    const run = { ...request, number: this.count, displays, finishing: false };
+    const run = { ...request, number: this.count, displays, finishing: false, breaking: false };
     this.run = run;
     // On a stack of its own: an interrupt takes all that stands on it.
     setImmediate(() => {
@@ -119,15 +123,14 @@ class Runner {
 
   // The value that the inspector tells of.
   valueOf(remote) {
-    if (remote.objectId !== undefined) {
-      const { objectId } = remote;
+    const { objectId, unserializableValue: text } = remote;
+    if (objectId !== undefined) {
       this.session.post('Runtime.callFunctionOn', { functionDeclaration: TAKE, objectId, silent: true });
       const value = this.taken;
       this.taken = undefined;
       return value;
     }
-    if (remote.unserializableValue === undefined) return remote.subtype === 'null' ? null : remote.value;
-    const text = remote.unserializableValue;
+    if (text === undefined) return remote.subtype === 'null' ? null : remote.value;
     return text.endsWith('n') ? BigInt(text.slice(0, -1)) : Number(text);
   }
 
@@ -137,7 +140,7 @@ class Runner {
       this.succeed(run, value);
       return;
     }
-    Promise.prototype.then.call(value, (result) => this.succeed(run, result), (error) => this.fail(run, error));
+    then.call(value, (result) => this.succeed(run, result), (error) => this.fail(run, error));
   }
 
   // ---- a run's end ----
@@ -177,13 +180,29 @@ class Runner {
 
   // ---- ends from elsewhere ----
 
-  // Called between two instructions of whatever runs, or of nothing.
-  interrupt() {
+  // Called between two instructions of whatever runs, or of nothing; twice for each interrupt, for the first time
+  // breaks only what it finds in the program's own code. The engine's own callbacks do not survive that; if they go
+  // on and on, as in promises without end, it is not one of them that the second time finds.
+  interrupt(again) {
     const run = this.run;
-    if (run === null || !this.enterFinish(run)) return;
-    const error = { name: 'Interrupted', message: 'the run was interrupted', traceback: '', line: null };
-    setImmediate(() => this.finish(run, { status: 'interrupted', exit_code: INTERRUPTED_CODE, error }));
+    if (run === null) return;
+    if (!again && this.enterFinish(run)) {
+      const error = { name: 'Interrupted', message: 'the run was interrupted', traceback: '', line: null };
+      this.endSoon(run, { status: 'interrupted', exit_code: INTERRUPTED_CODE, error });
+      if (!isProgramRunning()) return;
+    } else if (!again || !run.breaking) {
+      return;
+    }
     this.session.post('Runtime.terminateExecution');
+  }
+
+  // The result, when the stack is empty.
+  endSoon(run, outcome) {
+    run.breaking = true;
+    setImmediate(() => {
+      this.forgetBroken();
+      this.finish(run, outcome);
+    });
   }
 
   exit(code) {
@@ -191,9 +210,9 @@ class Runner {
     const run = this.run;
     if (run !== null && this.enterFinish(run)) {
       const exitCode = (Number(asked) || 0) & 255;
-      setImmediate(() => this.finish(run, { status: 'exit', exit_code: exitCode }));
+      this.endSoon(run, { status: 'exit', exit_code: exitCode });
     }
-    // Ends what called it, and only that, whatever it catches.
+    // Without a run to end it ends only what called it. Nothing of that can catch it, or goes on.
     this.session.post('Runtime.terminateExecution');
     for (;;);
   }

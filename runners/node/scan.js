@@ -281,7 +281,6 @@ class Scanner {
         else this.punctuator();
       }
     }
-    if (this.open.length > 0) throw new ScanError('bracket');
     return this.tokens;
   }
 }
@@ -289,7 +288,7 @@ class Scanner {
 module.exports = {
   ScanError,
   // Tokens of a source: {type, text, start, end, newline before it, depth of brackets around it, statement
-  // begins with it, match: index of a bracket's other half, kind}. Throws ScanError.
+  // begins with it, match: index of a bracket's other half or -1, kind}. Throws ScanError.
   scan: (source) => new Scanner(source).scan(),
   endsExpression: Scanner.endsExpression,
 };
