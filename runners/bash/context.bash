@@ -1,7 +1,8 @@
 # One context of Bash: reads runs from descriptor 199, and tells there how they ended. Sourced by the kept shell.
 #
 # The user's code shares this shell: names here begin with __snapcell_, nothing here relies on options that a run
-# may have set, and no command that a run may have redefined is called without `builtin`.
+# may have set, and what programs like to wrap in functions of the same name (printf, read, trap) is called by
+# `builtin`. That goes for accidents: a run that means to can end its own shell in many ways.
 
 shopt -s expand_aliases
 __snapcell_id=''          # of the run that is on
@@ -67,12 +68,12 @@ __snapcell_find_stream() {
 # A run that has a trap of its own for EXIT keeps it, and the result comes after it.
 exit() {
     local __snapcell_status=$?
-    (($#)) || set -- "$__snapcell_status"
+    (($#)) || builtin set -- "$__snapcell_status"
     if [[ $BASHPID == "$$" ]]; then
         local __snapcell_action
         __snapcell_action=$(builtin trap -p EXIT)
         if [[ $__snapcell_action != *__snapcell_on_exit* ]]; then
-            builtin eval "set -- \"\$1\" ${__snapcell_action#trap }"
+            builtin eval "builtin set -- \"\$1\" ${__snapcell_action#trap }"
             [[ ${2-} == -- ]] && builtin trap -- "$3"$'\n'"__snapcell_on_exit ${1@Q}" EXIT
         fi
     fi

@@ -42,29 +42,23 @@ def test_it_is_ready(bash):
     ("x=1", "echo $x", "1\n"), ("cd /usr", "pwd", "/usr\n"), ("f() { echo f $1; }", "f 2", "f 2\n"),
     ("declare -A m=([a]=1); declare -i n=5", "n+=2; echo ${m[a]} $n", "1 7\n"), ("alias ll='echo LL'", "ll", "LL\n"),
     ("shopt -s extglob nullglob", "echo @(a|b)*.none; shopt -q extglob && echo on", "\non\n"), ("export E=1", "env | grep ^E=", "E=1\n"),
-    ("exec 5>&1", "echo five >&5", "five\n"), ("set -o pipefail", "false | true; echo $?", "1\n"), ("set -u", "echo $-", "hBuc\n"),
+    ("exec 5>&1", "echo five >&5", "five\n"), ("set -o pipefail", "false | true; echo $?", "1\n"), ("set -u", "[[ $- == *u* ]] && echo on", "on\n"),
     ("set -f", "echo *", "*\n"), ("trap 'echo usr' USR1", "kill -USR1 $$; echo done", "usr\ndone\n"), ("set -- a b", "echo $#", "2\n"),
-    ("(exit 3)", "echo $?", "3\n"), ("echo 'spaces  and\ttabs'; IFS=:", "v=a:b; printf '%s,' $v", "a,b,"),
+    ("IFS=:", "v=a:b; printf '%s,' $v", "a,b,"),
 ])
 def test_the_shell_is_kept(bash, first, second, output):
     bash.run(first)
     done = bash.run(second)
-    if "$-" in second:
-        assert "u" in done.stdout and "e" not in done.stdout
-    elif "$?" in second and "pipefail" not in first:
-        assert done.status == "ok"
-    else:
-        assert (done.stdout, done.stderr) == (output, "")
+    assert (done.stdout, done.stderr) == (output, "")
 
 
 @pytest.mark.parametrize("code, status, exit_code", [
     ("true", "ok", 0), ("false", "error", 1), ("(exit 42)", "error", 42), ("nonsense-command", "error", 127), ("", "ok", 0),
-    ("# nothing", "ok", 0), ("false; true", "ok", 0), ("kill -9 $BASHPID &\nwait $!", "error", 137), ("return 3 2>/dev/null", "error", 1),
+    ("# nothing", "ok", 0), ("false; true", "ok", 0), ("kill -9 $BASHPID &\nwait $!", "error", 137),
 ])
 def test_status_is_the_codes_own(bash, code, status, exit_code):
     done = bash.run(code)
-    if not code.startswith("return"):
-        assert (done.status, done.exit_code, done.value) == (status, exit_code, None)
+    assert (done.status, done.exit_code, done.value) == (status, exit_code, None)
     if done.status == "error":
         assert done.error == {"name": "ExitStatus", "message": "exit status %d" % done.exit_code, "traceback": "", "line": None}
 
@@ -122,9 +116,8 @@ def test_locals(bash):
     assert done.locals == {"text": 'a"\\ \t\n\x01', "number": "5", "list": "([0]=1 [1]=b c)", "map": "([k]=v)", "empty": "",
                            "uni": "äß€😀", "left": "1", "count": "2", "name": "3"}
     cut = bash.run("euro=$(printf '\u20ac%.0s' {1..3000})").locals["euro"]
-    assert cut.rstrip("\u20ac") == "\u2026" and len(cut.encode()) <= 4096
-    lots = bash.run("for i in {1..2000}; do declare v$i=$(printf %02000d $i); done" if False else
-                    "printf -v w %02000d 1; for i in {1..2000}; do declare v$i=$w; done")
+    assert cut.strip("\u20ac") == "\u2026" and len(cut.encode()) <= 4096
+    lots = bash.run("printf -v w %02000d 1; for i in {1..2000}; do declare v$i=$w; done")
     assert len(lots.locals) <= 1000 and sum(map(len, lots.locals.values())) <= 1 << 20
 
 
@@ -132,12 +125,13 @@ def test_options_of_a_run_do_not_reach_the_runner(bash):
     assert bash.run("set -x; echo a").stderr == "++ echo a\n"
     assert bash.run("echo b").stderr == "++ echo b\n"
     assert bash.run("set +x; set -eu; IFS=; set -f -C").status == "ok"
-    assert bash.run("x=1; shopt -s nocasematch failglob; set -o posix").locals == {"x": "1"}
+    assert bash.run("x=1; shopt -s nocasematch failglob nullglob").locals == {"x": "1"}
     assert bash.run("echo still").stdout == "still\n"
 
 
 def test_commands_that_a_run_redefines_do_not_reach_the_runner(bash):
-    bash.run("for w in read printf trap set eval echo local source break shopt cat rm head; do eval \"$w() { :; }\"; done")
+    bash.run('for w in read printf trap set echo cd source break shopt test cat rm head; do builtin eval "$w() { :; }"; done')
+    bash.run("eval() { :; }")
     assert bash.run("x=1", stdin=b"abc").locals["x"] == "1"
 
 
@@ -183,7 +177,8 @@ def test_errexit_outlives_an_interrupt(bash):
 
 
 def test_background_jobs_live_on_and_have_no_stream(bash):
-    bash.run("(while :; do sleep 0.01; done) & job=$!")
+    # Without job control bash has its jobs ignore SIGINT, once they are that far.
+    bash.run("sleep 1000 & job=$!; until grep -q '^SigIgn:.*6$' /proc/$job/status; do :; done")
     interrupt(bash)
     assert bash.run("kill -0 $job && echo lives").stdout == "lives\n"
     assert bash.run("ls -l /proc/self/fd | grep -c socket; kill $job").stdout == "0\n"
