@@ -142,6 +142,7 @@ static char *signal_process(struct peer *peer, struct keeper_session *session,
 static int end_session(struct call *call, struct sc_err *err)
 {
     (void)err;
+    call->session->ending = true;
     sc_session_end(call->session->session);
     return 0;
 }
@@ -208,17 +209,29 @@ static void begin_call(struct peer *peer, struct keeper_session *session, uint16
         call_finish(call, sc_keeper_reply_err(&err));
 }
 
+/* The session that a request names. NULL: *ret_refusal says why not. */
+static struct keeper_session *session_of(struct peer *peer, const struct sc_keeper_request *request,
+                                         char **ret_refusal)
+{
+    struct keeper_session *session = session_find(peer->keeper, peer->uid, request->session);
+    if (session && (!session->ending || (request->needs & SC_KEEPER_WHILE_ENDING)))
+        return session;
+    *ret_refusal = session ? sc_keeper_reply_error("ended", "session", "session: its end was asked for")
+                           : sc_keeper_reply_error("not_found", "session",
+                                                   "session: there is none of this name; session.list names "
+                                                   "those that are alive");
+    return NULL;
+}
+
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
 {
     const struct handler *handler = &HANDLERS[request->verb];
     struct keeper_session *session = NULL;
     if (request->needs & SC_KEEPER_NEEDS_SESSION) {
-        session = session_find(peer->keeper, peer->uid, request->session);
+        char *refusal = NULL;
+        session = session_of(peer, request, &refusal);
         if (!session) {
-            peer_reply(peer, channel,
-                       sc_keeper_reply_error("not_found", "session",
-                                             "session: there is none of this name; session.list names those "
-                                             "that are alive"));
+            peer_reply(peer, channel, refusal);
             return;
         }
         sc_session_touch(session->session);

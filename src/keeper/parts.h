@@ -136,6 +136,7 @@ struct keeper_session {
     struct event *readable, *timer;
     TAILQ_HEAD(, call) calls;
     uint32_t last_process;
+    bool ending; /* its end was asked for */
     bool over;
     char why[32], message[256];
 };

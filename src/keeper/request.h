@@ -34,6 +34,7 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_COMMAND = 1 << 4,
     SC_KEEPER_NEEDS_CONTEXT = 1 << 5,
     SC_KEEPER_NEEDS_PROCESS = 1 << 6,
+    SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
 };
 
 struct sc_keeper_request {

@@ -284,8 +284,7 @@ def test_the_end_while_code_is_read(keeper):
         channels = [client.begin(request="run", session=session, language="python", validate={}, context="c%d" % i,
                                  code="x = 1\n" * 20000) for i in range(4)]
         assert keeper("end", session).returncode == 0
-        for channel in channels:
-            reply = client.finish(channel)[0]
+        for reply, _ in client.finish_all(channels).values():
             assert "ok" in reply or reply["error"]["kind"] in ("ended", "not_found"), reply
 
 

@@ -74,21 +74,26 @@ class Wire:
         self.send(request(self.channel, value))
         return self.channel
 
-    def finish(self, channel):
-        """Waits for the reply to `channel`, with what came before it, by stream. Others' frames are dropped."""
-        streams, text, total = {}, b"", None
-        while total is None or len(text) < total:
+    def finish_all(self, channels):
+        """Waits for the replies to all these, in whatever order they come: {channel: (reply, output by stream)}."""
+        streams = {channel: {} for channel in channels}
+        texts, totals = {channel: b"" for channel in channels}, {}
+        while any(len(texts[x]) < totals.get(x, 1) for x in channels):
             kind, about, payload = self.frame()
-            if about != channel:
+            if about not in streams:
                 continue
             if kind == OUTPUT:
                 stream = struct.unpack("<II", payload[:8])[0]
-                streams[stream] = streams.get(stream, b"") + payload[8:]
+                streams[about][stream] = streams[about].get(stream, b"") + payload[8:]
             elif kind == REPLY:
-                total, text = struct.unpack("<II", payload[:8])[0], payload[8:]
+                totals[about], texts[about] = struct.unpack("<II", payload[:8])[0], payload[8:]
             elif kind == REPLY_MORE:
-                text += payload
-        return json.loads(text), streams
+                texts[about] += payload
+        return {x: (json.loads(texts[x]), streams[x]) for x in channels}
+
+    def finish(self, channel):
+        """Waits for the reply to `channel`, with what came before it, by stream. Others' frames are dropped."""
+        return self.finish_all([channel])[channel]
 
     def ask(self, **value):
         """The reply to one request."""
