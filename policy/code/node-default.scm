@@ -55,7 +55,7 @@
 ; message: Reaches into the language's internals.
 ; advice: Use the objects themselves.
 ; names: .__proto__ .__defineGetter__ .__defineSetter__ .__lookupGetter__ .__lookupSetter__ .callee .caller
-;        Object.setPrototypeOf Reflect.construct Reflect.setPrototypeOf async_hooks.* Error.prepareStackTrace
+;        Reflect.construct Reflect.setPrototypeOf async_hooks.* Error.prepareStackTrace
 ((with_statement) @at)
 
 ; rule: file-outside

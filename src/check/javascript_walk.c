@@ -107,6 +107,12 @@ static bool is_global_object(const char *name)
            !strcmp(name, "self");
 }
 
+/* Not Error or Object: classes of the language are handed on everywhere. */
+static bool is_watched_module(const struct sc_reading *reading, const char *name)
+{
+    return !(name[0] >= 'A' && name[0] <= 'Z') && sc_reading_watches_below(reading, name);
+}
+
 static void use_values(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_values *values = sc_reading_value(reading, node);
@@ -121,7 +127,7 @@ static void use_values(struct sc_reading *reading, uint32_t node)
         bool followed = is_followed(reading, node);
         if (!followed && sc_javascript_is_require(name) && strcmp(name, "import") != 0)
             sc_reading_use_as(reading, node, "?dynamic-import", name);
-        bool is_watched = sc_reading_watches_below(reading, name) || is_global_object(name);
+        bool is_watched = is_watched_module(reading, name) || is_global_object(name);
         if (!followed && !strchr(name, '.') && is_watched && !values->other)
             sc_reading_use_as(reading, node, "?module-as-value", name);
     }
@@ -191,7 +197,8 @@ static void walk_import(struct sc_reading *reading, uint32_t node)
 {
     const char *module = sc_javascript_source(reading, node);
     use_module(reading, node, module);
-    if (module && reading->tree.nodes[node].kind == SC_KIND_EXPORT_STATEMENT)
+    bool is_export = reading->tree.nodes[node].kind == SC_KIND_EXPORT_STATEMENT;
+    if (module && is_export && is_watched_module(reading, module))
         sc_reading_use_as(reading, node, "?module-as-value", module);
 }
 

@@ -124,9 +124,9 @@ bool sc_reading_watches_below(const struct sc_reading *reading, const char *name
 
 bool sc_path_is_outside(const char *path)
 {
-    static const char *const inside[] = {"/home/user",  "/tmp",        "/dev/null", "/dev/stdin",
-                                         "/dev/stdout", "/dev/stderr", "/dev/shm",  "/dev/full",
-                                         "/dev/zero",   "/dev/urandom"};
+    static const char *const inside[] = {"/home/user",  "/tmp",         "/dev/null", "/dev/stdin",
+                                         "/dev/stdout", "/dev/stderr",  "/dev/shm",  "/dev/full",
+                                         "/dev/zero",   "/dev/urandom", "/dev/tty"};
     bool climbs = !strcmp(path, "..") || !strncmp(path, "../", 3) || strstr(path, "/../") ||
                   (strlen(path) > 3 && !strcmp(path + strlen(path) - 3, "/.."));
     if (climbs || path[0] == '~')

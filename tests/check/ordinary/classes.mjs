@@ -18,4 +18,8 @@ assert.deepEqual(list, [2, 4, 6]);
 setTimeout(() => console.log(`${util.inspect(groups)} ${Counter.from(2).count} function eval()`), 1);
 const {a, ...rest} = groups;
 console.log(a, rest, typeof require, [..."abc"].join(''), /eval\(/.test('x'));
+class Wrong extends Error { constructor(...all) { super(...all); Error.captureStackTrace(this, Wrong); } }
+function count() { return arguments.length + [Object, Error, Map].length; }
+export * from './other.mjs';
+export {count, Wrong};
 export default Counter;
