@@ -72,9 +72,9 @@ struct sc_command {
 };
 
 /* What a descriptor that is waited for belongs to. */
-enum sc_watched { SC_WATCHED_STREAM, SC_WATCHED_REPORT, SC_WATCHED_INPUT, SC_WATCHED_OUTPUT };
+enum sc_watched { SC_WATCHED_REPORT, SC_WATCHED_INPUT, SC_WATCHED_OUTPUT };
 struct sc_watch {
-    struct sc_command *command;
+    struct sc_command *command; /* NULL: the supervisor's stream, for room */
     enum sc_watched what;
     int number; /* of the input or output */
 };

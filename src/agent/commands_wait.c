@@ -55,7 +55,7 @@ unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_poll
     uint64_t due = 0;
     if (commands->blocked)
         watch(commands, ret_polls, &count, commands->agent->control, POLLOUT,
-              (struct sc_watch){NULL, SC_WATCHED_STREAM, 0});
+              (struct sc_watch){.command = NULL});
     for (int i = 0; commands->open && i < SC_COMMANDS_MAX; i++) {
         struct sc_command *command = &commands->list[i];
         if (command->state != SC_COMMAND_RUNS)
@@ -300,12 +300,15 @@ void sc_commands_step(struct sc_commands *commands, const struct pollfd *polls, 
 {
     for (unsigned i = 0; i < count; i++) {
         const struct sc_watch *watch = &commands->watches[i];
-        if (!polls[i].revents || (watch->command && watch->command->state != SC_COMMAND_RUNS))
+        if (!polls[i].revents)
+            continue;
+        if (!watch->command) {
+            commands->blocked = false;
+            continue;
+        }
+        if (watch->command->state != SC_COMMAND_RUNS)
             continue;
         switch (watch->what) {
-        case SC_WATCHED_STREAM:
-            commands->blocked = false;
-            break;
         case SC_WATCHED_REPORT:
             read_report(commands, watch->command);
             break;

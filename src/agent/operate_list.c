@@ -41,13 +41,11 @@ static bool is_dots(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* All names, sorted. The list and the names are the process's until its end. */
-static int read_names(DIR *dir, char ***ret_names, size_t *ret_count)
+static char *names[LIST_MAX]; /* the process's until its end */
+
+static int read_names(DIR *dir, size_t *ret_count)
 {
     size_t count = 0;
-    char **names = malloc(LIST_MAX * sizeof *names);
-    if (!names)
-        return -ENOMEM;
     for (struct dirent *entry; (errno = 0, entry = readdir(dir));) {
         if (is_dots(entry->d_name))
             continue;
@@ -60,20 +58,18 @@ static int read_names(DIR *dir, char ***ret_names, size_t *ret_count)
     if (errno)
         return -errno;
     qsort(names, count, sizeof *names, compare);
-    *ret_names = names;
     *ret_count = count;
     return 0;
 }
 
 int sc_operate_list(struct sc_operation *op)
 {
-    char **names = NULL;
     size_t count = 0;
     int fd = open(op->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
         return -errno;
-    int r = read_names(dir, &names, &count);
+    int r = read_names(dir, &count);
     for (size_t i = 0; i < count && r == 0; i++) {
         struct stat st;
         if (fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) /* else it has gone since */

@@ -33,7 +33,7 @@ static int say(struct watcher *watcher, enum sc_change_kind kind, bool is_folder
     const struct sc_change change = {
         .kind = (uint16_t)kind, .is_folder = is_folder, .name_len = (uint32_t)len};
     memcpy(bytes, &change, sizeof change);
-    memcpy(bytes + sizeof change, name, len);
+    memcpy(bytes + sizeof change, name, len + 1);
     return sc_operation_put(watcher->op, bytes, sizeof change + len);
 }
 
@@ -50,7 +50,7 @@ static bool join(const char *folder, const char *name, char ret_path[SC_NAME_ROO
     size_t a = strlen(folder), b = strlen(name);
     if (a + b + 2 > SC_NAME_ROOM)
         return false;
-    memcpy(ret_path, folder, a);
+    memcpy(ret_path, folder, a + 1);
     if (a && b)
         ret_path[a++] = '/';
     memcpy(ret_path + a, name, b + 1);

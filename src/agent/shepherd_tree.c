@@ -50,7 +50,7 @@ static pid_t parent_of(int proc, const char *pid)
     size_t len = strlen(pid);
     if (len > 16)
         return 0;
-    memcpy(path, pid, len);
+    memcpy(path, pid, len + 1);
     memcpy(path + len, "/stat", sizeof "/stat");
     int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -80,19 +80,16 @@ static int make_folders(int root, const char *path)
     int fd = open_folder(root, path);
     if (fd != -ENOENT)
         return fd;
-    size_t len = strlen(path);
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        const char *last = sc_last_component(part);
-        part[last > part ? last - part - 1 : 0] = '\0';
-        int above = open_folder(root, last > part ? part : "");
+    for (size_t start = 0, end; path[start]; start = end + (path[end] == '/')) {
+        end = start + strcspn(path + start, "/"); /* of one component */
+        memcpy(part, path, end);
+        part[end] = '\0';
+        if (start > 0)
+            part[start - 1] = '\0';
+        int above = open_folder(root, start > 0 ? part : "");
         if (above < 0)
             return above;
-        memcpy(part, path, i);
-        int r = mkdirat(above, sc_last_component(part), 0755) < 0 && errno != EEXIST ? -errno : 0;
+        int r = mkdirat(above, part + start, 0755) < 0 && errno != EEXIST ? -errno : 0;
         close(above);
         if (r < 0)
             return r;
