@@ -327,6 +327,28 @@ static void outlives_a_kill_for_memory(void **state)
     end_living(&cell);
 }
 
+/* Many that together take too much: they die, who serves them does not. */
+static void outlives_many_kills_for_memory(void **state)
+{
+    (void)state;
+    struct living cell;
+    struct operation op = {0};
+    if (!the_host()->controllers[SC_CTL_MEMORY].version)
+        skip();
+    begin_living(&cell, "memory", "32M", NULL);
+    give_shell(&cell, &op,
+               "for i in $(seq 30); do sh -c 'x=$(head -c 3000000 /dev/zero | tr \"\\0\" x); sleep 0.1' & "
+               "done; wait",
+               0);
+    step_until(&cell, &op.is_over);
+    forget(&op);
+    assert_true(cell.memory > 0);
+    shell(&cell, &op, "echo serves on");
+    assert_string_equal(op.out.data, "serves on\n");
+    forget(&op);
+    end_living(&cell);
+}
+
 static void refusals_are_told(void **state)
 {
     (void)state;
@@ -405,6 +427,7 @@ int main(void)
         TEST(own_time_out),
         TEST(terminals),
         TEST(outlives_a_kill_for_memory),
+        TEST(outlives_many_kills_for_memory),
         TEST(refusals_are_told),
         TEST(killed_in_the_middle),
         TEST(closed_in_the_middle),
