@@ -673,3 +673,10 @@ attack("an asynchronous generator's frame", """
     async def f():
         yield 1
     print("ESCAPED", getattr(f(), "ag_fr" + "ame"))""")
+attack("a module made anew", """
+    import json
+    json.__init__("json", {"__name__": "os", "path": 1})
+    print("ESCAPED", json.path)""", bites=False)
+attack("private names of the runner's own modules", """
+    import math
+    print("ESCAPED", math._name)""", bites=False)

@@ -66,11 +66,7 @@ ALLOWED = sorted(_NAMES)
 
 class AllowedModule:
     """What a program gets for a module. It has no __name__ on purpose: by that, `from json import decoder` would find the
-    real submodule among those that are loaded."""
-
-    def __init__(self, name, parts):
-        self.__dict__.update(parts)
-        self._name = name
+    real submodule among those that are loaded. It has no __init__ either, which a program might call again."""
 
     def __init_subclass__(cls):
         raise TypeError("type 'module' is not an acceptable base type")
@@ -94,7 +90,8 @@ def _module(name):
             names.seal(real.ForwardRef)  # They run text as code.
         if name == "collections":
             parts["abc"] = _module("collections.abc")
-        _made[name] = AllowedModule(name, parts)
+        _made[name] = AllowedModule()
+        _made[name].__dict__.update(parts, _name=name)
     return _made[name]
 
 
