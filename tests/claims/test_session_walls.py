@@ -2,7 +2,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -63,11 +62,10 @@ class Keeper:
 @pytest.fixture
 def keeper():
     # Not pytest's own folder: a socket's path must be short.
-    folder = tempfile.mkdtemp(prefix="claims-")
-    one = Keeper(folder)
-    yield one
-    one.end()
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="claims-") as folder:
+        one = Keeper(folder)
+        yield one
+        one.end()
 
 
 @claim("session-walls", "A command in a session, the first or a later one, has ids, capabilities, limits, mounts and "
