@@ -114,9 +114,10 @@ def test_options_are_checked(cli):
 def test_another_user_is_refused(keeper, tmp_path):
     session = keeper.start()
     # With the folders out of the way it is the credentials that refuse.
-    for folder in [keeper.folder, *map(str, [tmp_path, *list(tmp_path.parents)[:-2]])]:
-        if stat.S_IMODE(os.stat(folder).st_mode) & 0o001 == 0:
-            os.chmod(folder, 0o711)
+    folders = [keeper.folder, *map(str, [tmp_path, *list(tmp_path.parents)[:-2]])]
+    modes = {folder: stat.S_IMODE(os.stat(folder).st_mode) for folder in folders}
+    for folder, mode in modes.items():
+        os.chmod(folder, mode | 0o011)
     os.chmod(keeper.socket, 0o666)
     code = ("import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
             "try:\n    s.sendall(bytes.fromhex(sys.argv[2]))\nexcept BrokenPipeError:\n    pass\n"
@@ -124,7 +125,8 @@ def test_another_user_is_refused(keeper, tmp_path):
             "try:\n    print(s.recv(10))\nexcept ConnectionResetError:\n    print(b'')")
     done = subprocess.run(["/usr/bin/python3", "-c", code, keeper.socket, wire.hello().hex()], user=65534, group=65534,
                           extra_groups=[], capture_output=True, timeout=PATIENCE)
-    os.chmod(keeper.folder, 0o700)
+    for folder, mode in modes.items():
+        os.chmod(folder, mode)
     assert b"belongs to another user" in done.stdout, done
     assert done.stdout.endswith(b"b''\n")
     assert keeper("info", session).returncode == 0
