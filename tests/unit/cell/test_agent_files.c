@@ -1,5 +1,5 @@
 /* File operations: what each does, how errors are told apart, and what a hostile path or FIFO cannot do. The
- * agent is not sealed here; test_live_cell.c tries the same through whole cells. */
+ * agent is not sealed here; test_live_agent.c tries the same through whole cells. */
 #include "talk_files.h"
 
 #include <errno.h>
