@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The Python runner: keeps one namespace and runs what descriptor 3 asks for (docs/runner-protocol.md). CPython 3.9 and
 later, standard library only. With --restricted it keeps the policy of docs/restricted-python.md."""
+import signal
 import sys
 
 
 def main():
+    # Until there is a run to interrupt.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     from snapcell_runner.channel import Channel, ProtocolError
     restricted = sys.argv[1:] == ["--restricted"]
     if sys.argv[1:] and not restricted:

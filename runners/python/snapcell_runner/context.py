@@ -30,6 +30,8 @@ class Context:
         self._loop = Loop()
         self._runs = 0
         self._interrupted = False
+        self._handler = self._interrupt
+        self._listen()
         # A module in its own right, where pickle, dataclasses and multiprocessing look for what the program defines.
         self.main = MainModule()
         self.main.__builtins__ = builtins
@@ -48,17 +50,26 @@ class Context:
 
     # ---- interrupts ----
 
+    def _listen(self):
+        """Again after each run, which may have taken the signal for itself."""
+        if signal.getsignal(signal.SIGINT) is not self._handler:
+            signal.signal(signal.SIGINT, self._handler)
+
     def _interrupt(self, _number, frame):
         """SIGINT counts where the program runs, and nowhere else: a note of being in it would come a moment late."""
         while frame is not None:
             if frame.f_code is _PROGRAM_RUNS:
                 self._interrupted = True
                 raise KeyboardInterrupt
+            if frame.f_code is _RUN:
+                self._interrupted = True  # It is about to start, or over.
+                return
             frame = frame.f_back
 
     # ---- one run ----
 
     def _run(self, request):
+        self._interrupted = False
         self._runs += 1
         name = "<run %d>" % self._runs
         text = None
@@ -71,11 +82,9 @@ class Context:
         remember_run(self.main, name, text)
         self._streams.mend()
         self._streams.give_stdin(request.stdin)
-        # Every time, for the run before may have taken the signal for itself.
-        signal.signal(signal.SIGINT, self._interrupt)
-        self._interrupted = False
         self._displays.begin(request.id)
         status, exit_code, value, error = self._outcome(program, name)
+        self._listen()
         if self._channel.lost:
             self._end_child(exit_code, error)
         self._streams.flush()
@@ -105,6 +114,8 @@ class Context:
 
     def _program_runs(self, program):
         namespace = self.main.__dict__
+        if self._interrupted:
+            raise KeyboardInterrupt
         try:
             if program.waits:
                 value = self._loop.run(program, namespace)
@@ -144,4 +155,4 @@ class Context:
                 "locals": known or {}, "error": error}
 
 
-_PROGRAM_RUNS = Context._program_runs.__code__
+_PROGRAM_RUNS, _RUN = Context._program_runs.__code__, Context._run.__code__

@@ -10,8 +10,6 @@ from restricted_attacks import ATTACKS
 from restricted_programs import PROGRAMS
 from test_python_runs import RUNNER, interpreters
 
-VERSIONS = {path: None for path in interpreters()}
-
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.replace("/", "-").strip("-"))
 def python(request):

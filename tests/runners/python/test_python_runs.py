@@ -267,11 +267,24 @@ def test_threads_left_running_go_on(python):
     assert run(python, "stop.set(); thread.join(); 7").text == "7"
 
 
-def test_interrupt_between_runs_does_nothing(python):
-    run(python, "1")
+@pytest.mark.parametrize("before", [None, "1", "import signal\nsignal.signal(signal.SIGINT, signal.SIG_DFL)"],
+                         ids=["no run", "a run", "a run that took the signal"])
+def test_interrupt_between_runs_does_nothing(python, before):
+    if before:
+        run(python, before)
     for _ in range(20):
         python.interrupt()
     assert run(python, "2").text == "2"
+
+
+def test_an_interrupt_lands_in_its_run_or_nowhere(python):
+    """Short runs, interrupted at any moment: each has a result, and the next one works."""
+    for n in range(300):
+        run_id = python.start("n = %d\nfor i in range(%d): pass\nn" % (n, n * 20))
+        python.interrupt()
+        done = python.finish(run_id)
+        assert done.status in ("ok", "interrupted") and (done.status != "ok" or done.text == str(n))
+    assert run(python, "'alive'").text == "'alive'"
 
 
 def test_a_handler_of_the_program_does_not_outlive_its_run(python):
