@@ -6,16 +6,18 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/num.h"
 #include "cell/cell.h"
 #include "snap/checker_image.h"
 #include "snap/checker_parts.h"
 
 #define PROGRAM "/snapcell/checker"
 
-/* Enough for the largest source that is read, and for an interpreter beside it. */
-static void set_limits(struct sc_limits *limits)
+/* Enough for the largest source that is read, and for an interpreter beside it; less on a small host. */
+static void set_limits(struct sc_limits *limits, uint64_t host_memory)
 {
-    limits->memory = 768 * SC_MIB;
+    limits->memory =
+        host_memory ? sc_min_u64(768 * SC_MIB, sc_max_u64(host_memory / 2, 64 * SC_MIB)) : 768 * SC_MIB;
     limits->tasks = 48;
     limits->open_files = 128;
     limits->disk = SC_MIB;
@@ -37,7 +39,7 @@ static int make_spec(struct sc_checker *checker, const struct sc_spec *place, st
     spec->session = true;
     spec->allow_degraded = place->allow_degraded;
     spec->disk_backing = SC_DISK_MEMORY;
-    set_limits(&spec->limits);
+    set_limits(&spec->limits, checker->host->memory_bytes);
     if (copy_text(&spec->root, place->root) < 0 || copy_text(&spec->interpreter, place->interpreter) < 0 ||
         copy_text(&spec->venv, place->venv) < 0 || copy_text(&spec->cgroup_parent, place->cgroup_parent) < 0)
         return sc_err_sys(err, -ENOMEM, "checker");
