@@ -22,7 +22,6 @@ static bool is_file(const char *rules)
     return strpbrk(rules, "./") != NULL;
 }
 
-/* `out` is of the caller's; a failed append shows when the message is written. */
 static int add_file(json_t *out, const char *path, struct sc_err *err)
 {
     struct sc_buf text;
@@ -41,26 +40,32 @@ static int add_file(json_t *out, const char *path, struct sc_err *err)
     return r;
 }
 
+static int add_set(json_t *sets, const char *name, struct sc_err *err)
+{
+    return json_array_append_new(sets, json_string(name)) < 0 ? sc_err_sys(err, -ENOMEM, "rules") : 0;
+}
+
 static int add_rules(json_t *header, const struct sc_validate *validate, struct sc_err *err)
 {
     json_t *sets = json_object_get(header, "sets"), *files = json_object_get(header, "files");
     bool has_list = validate->deny_modules.n || validate->deny_calls.n;
-    int r = 0;
-    if (!validate->rules.n && !has_list)
-        json_array_append_new(sets, json_string("default"));
-    for (size_t i = 0; i < validate->rules.n && r == 0; i++)
-        if (is_file(validate->rules.v[i]))
-            r = add_file(files, validate->rules.v[i], err);
-        else
-            json_array_append_new(sets, json_string(validate->rules.v[i]));
+    int r = !validate->rules.n && !has_list ? add_set(sets, "default", err) : 0;
+    for (size_t i = 0; i < validate->rules.n && r == 0; i++) {
+        const char *rules = validate->rules.v[i];
+        r = is_file(rules) ? add_file(files, rules, err) : add_set(sets, rules, err);
+    }
     return r;
 }
 
+/* NULL when memory ran out: a list that lost an entry would find too little. */
 static json_t *list_of(const struct sc_strv *texts)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < texts->n; i++)
-        json_array_append_new(list, json_string(texts->v[i]));
+        if (json_array_append_new(list, json_string(texts->v[i])) < 0) {
+            json_decref(list);
+            return NULL;
+        }
     return list;
 }
 
