@@ -680,3 +680,83 @@ attack("a module made anew", """
 attack("private names of the runner's own modules", """
     import math
     print("ESCAPED", math._name)""", bites=False)
+
+
+# ---- a class that is known before it is made ----
+
+attack("positions of a class that was given away", """
+    kept = []
+    class Gives:
+        def __set_name__(self, owner, name):
+            kept.append(owner)
+    try:
+        class S(str):
+            __match_args__ = ("for" + "mat",)
+            gives = Gives()
+    except TypeError:
+        pass
+    match kept[0]("{0.__class__.__mro__}"):
+        case str() as s:
+            kind = kept[0]
+    match s:
+        case kind(f):
+            print("ESCAPED", f(()))""", since=(3, 10))
+attack("__new__ of a class that was given away", """
+    import copy, dataclasses, functools
+    @dataclasses.dataclass
+    class A:
+        x: int = 1
+    target, made, kept = dataclasses.fields(A)[0], [], []
+    class Gives:
+        def __init_subclass__(cls):
+            kept.append(cls)
+    try:
+        class Pen(Gives):
+            __slots__ = ("name",)
+            def __new__(cls, *rest):
+                return target if made else object.__new__(cls)
+    except TypeError:
+        pass
+    pen = kept[0]()
+    pen.name = "another"
+    made.append(1)
+    copy.copy(pen)
+    print("ESCAPED" if target.name == "another" else "no")""")
+for how, line in {"assigned": "__new__ = new", "by a loop": "for __new__ in [new]: pass", "by a class": "class __new__:\n                def __init__(self, cls): pass",
+                  "async": "async def __new__(cls): return 5", "annotated": "__new__: int = new"}.items():
+    attack("__new__ " + how, """
+        def new(cls): return 5
+        class A:
+            %s
+        A()
+        print("ESCAPED")""" % line)
+for how, line in {"twice": "__match_args__ = x = ('format',)", "unpacked": "__match_args__, x = ('format',), 1",
+                  "annotated": "__match_args__: tuple = ('format',)", "by a loop": "for __match_args__ in [('format',)]: pass",
+                  "not a tuple": "__match_args__ = ['format']"}.items():
+    attack("__match_args__ " + how, """
+        class A:
+            %s
+        print("ESCAPED")""" % line)
+attack("a subclass of super by entries", """
+    import random
+    class B:
+        def __getattr__(self, name):
+            if name == "__mro_entries__":
+                return lambda bases: (super,)
+            raise AttributeError(name)
+    class S(B()): pass
+    class R(random.Random): pass
+    print("ESCAPED", S(R, R())._randbelow)""")
+attack("a subclass of super by an alias", """
+    import random
+    class S(type(list[int])(super, int)): pass
+    class R(random.Random): pass
+    print("ESCAPED", S(R, R())._randbelow)""")
+attack("an instance as a base", """
+    class K:
+        def __init__(self, *a): self.a = a
+        def __getattr__(self, name):
+            if name == "__mro_entries__": raise AttributeError
+    class X(K()):
+        def f(self): return super()
+    print("ESCAPED", X.a)""")

@@ -173,6 +173,15 @@ program("enum", """
     Made = Enum("Made", "A B")
     Given = Enum("Given", {"X": 10})
     print(list(Color), Color(1), Color["GREEN"].nice, Color.RED.value, Level.HIGH > 1, Perm.R | Perm.W, Made.B, Given.X.value)
+    class Planet(Enum):
+        EARTH = ("earth", 6)
+        MARS = ("mars", 3)
+        def __new__(cls, label, mass):
+            member = object.__new__(cls)
+            member._value_ = label
+            member.mass = mass
+            return member
+    print(Planet.EARTH.mass, Planet("mars").name)
     print(Color.RED in Color, len(Color), Level.LOW + 1, repr(Made), [m for m in Color.__members__])""")
 program("match on enum values", """
     import enum
@@ -441,7 +450,11 @@ program("special methods by name", """
         def __new__(cls):
             if cls._one is None: cls._one = object.__new__(cls)
             return cls._one
-    print(One() is One())""")
+    print(One() is One())
+    class Pt:
+        __match_args__ = ("x", "y")
+        def __init__(self, x, y): self.x, self.y = x, y
+    print(Pt(1, 2).x)""")
 program("frozen by hand", """
     class Frozen:
         def __init__(self, v): object.__setattr__(self, "v", v)

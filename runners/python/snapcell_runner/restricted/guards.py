@@ -2,7 +2,6 @@
 
 Nothing here asks an object about itself. Its class is type(object), a class's contents are read past its metaclass, and a
 name is a str and no subclass of it: whatever a program defines, it cannot answer for itself."""
-import enum
 import functools
 import sys
 import types
@@ -103,7 +102,7 @@ def writable(value, name):
         if name in names.WRITABLE_TEXTS:
             if kind is not types.FunctionType and not _is_programs(value, kind):
                 refuse(name)
-        elif not _is_own(value, kind, name):
+        elif name != "_value_" and not _is_own(value, kind, name):  # Of an enumeration's member, set by its __new__.
             refuse(name)
     elif name in names.INTERNALS or name == "obj" and issubclass(kind, AttributeError):
         refuse(name)
@@ -226,45 +225,46 @@ Type.__name__, Type.__qualname__, Type.__module__ = "type", "type", "builtins"
 
 
 def guarded_class(build):
-    """__build_class__, which every class statement calls. `build` is the interpreter's."""
+    """__build_class__, which every class statement calls. `build` is the interpreter's. All is checked before: what stands
+    in a body is handed the class while it is made."""
     def build_class(body, name, *bases, **keywords):
         if "metaclass" in keywords:
             raise TypeError("metaclasses are not allowed")
-        # Of one of these, attributes would be another object's.
-        if super in bases:
-            raise TypeError("type 'super' is not an acceptable base type")
-        made = build(body, name, *bases, **keywords)
-        if not isinstance(made, type):
-            return made
-        if issubclass(made, Type):
-            raise TypeError("type 'type' is not an acceptable base type")
-        _check_matched(namespace_of(made).get("__match_args__", ()))
-        _check_new(made)
-        return made
+        _check_bases(bases)
+        return build(body, name, *bases, **keywords)
     return build_class
 
 
-def _check_matched(matched):
+def _check_bases(bases):
+    if any(not issubclass(type(base), type) and is_of_program(type(base)) for base in bases):
+        raise TypeError("bases must be types")
+    for base in types.resolve_bases(bases):
+        # Of a subclass of super, attributes would be another object's.
+        if issubclass(type(base), type) and (super in mro_of(base) or Type in mro_of(base)):
+            raise TypeError("type '%s' is not an acceptable base type" % base.__name__)
+
+
+def checked_match_args(matched):
+    """What a class's __match_args__ are set to."""
     if type(matched) is not tuple or not all(map(may_be_matched, matched)):
         raise TypeError("__match_args__ must be a tuple of names of attributes that may be read")
+    return matched
 
 
-def _check_new(made):
-    """Has the class's own __new__ make instances of it. Copying sets attributes on what that returns."""
-    new = namespace_of(made).get("__new__")
+def checked_new(new):
+    """The outermost decorator of each __new__: what it returns must be an instance of the class that was asked. Copying
+    sets attributes on it."""
     function = new.__func__ if type(new) is staticmethod else new
-    if new is None or not _is_programs(function, types.FunctionType) and issubclass(made, enum.Enum):
-        return
     if type(function) is not types.FunctionType:
         raise TypeError("__new__ must be a function")
 
     @functools.wraps(function)
     def checked(cls, *arguments, **keywords):
         instance = function(cls, *arguments, **keywords)
-        if not issubclass(type(instance), made):
-            raise TypeError("__new__ of '%s' must return an instance of it" % made.__name__)
+        if not issubclass(type(instance), cls):
+            raise TypeError("__new__ of '%s' must return an instance of it" % cls.__name__)
         return instance
-    type.__setattr__(made, "__new__", staticmethod(checked))
+    return checked
 
 
 def may_be_matched(name):

@@ -6,6 +6,7 @@ from . import guards, names
 
 # Names of the guards. No program can write them: they are no identifiers.
 READ, READ_PUBLIC, WRITABLE, ABSENT = "_(read)", "_(read public)", "_(writable)", "_(absent)"
+MATCHED, NEW = "_(matched)", "_(new)"
 
 _ALLOWED = frozenset("""
     Module Expression Expr Pass Break Continue Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
@@ -17,6 +18,10 @@ _ALLOWED = frozenset("""
     Load Store Del And Or Add Sub Mult MatMult Div Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub
     Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn
 """.split())
+
+
+# Bound in one way only, so that what they are bound to is checked.
+_CHECKED = frozenset(("__new__", "__match_args__"))
 
 
 class Refused(Exception):
@@ -82,7 +87,7 @@ class Rewriter(ast.NodeTransformer):
         """A name that the program binds."""
         if not names.is_special(self._mangled(name)):
             return
-        if not (self._in_body and (name in names.DEFINABLE or name in names.CLASS_NAMES)):
+        if not self._in_body or name in _CHECKED or not (name in names.DEFINABLE or name in names.CLASS_NAMES):
             raise Refused("NameError", "name '%s' may not be defined" % name, node)
 
     def visit_arg(self, node):
@@ -124,11 +129,25 @@ class Rewriter(ast.NodeTransformer):
     # ---- scopes ----
 
     def visit_FunctionDef(self, node):
+        checked = self._in_body and node.name == "__new__"
+        if not checked:
+            self._check_name(node.name, node)
+        _without_type_parameters(node)
+        node = self._scope(node, False)
+        if checked:
+            node.decorator_list.insert(0, ast.copy_location(ast.Name(NEW, ast.Load()), node))
+        return node
+
+    def visit_AsyncFunctionDef(self, node):
         self._check_name(node.name, node)
         _without_type_parameters(node)
         return self._scope(node, False)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    def visit_Assign(self, node):
+        if not (self._in_body and len(node.targets) == 1 and getattr(node.targets[0], "id", None) == "__match_args__"):
+            return self.generic_visit(node)
+        node.value = _call(MATCHED, node.value, self.visit(node.value))
+        return node
 
     def visit_Lambda(self, node):
         return self._scope(node, False)
