@@ -760,3 +760,20 @@ attack("an instance as a base", """
     class X(K()):
         def f(self): return super()
     print("ESCAPED", X.a)""")
+attack("__new__ of an abstract class that is told what is an instance", """
+    import collections.abc, copy, dataclasses
+    @dataclasses.dataclass
+    class A:
+        x: int = 1
+    target, made = dataclasses.fields(A)[0], []
+    class Pen(collections.abc.Hashable):
+        __slots__ = ("name",)
+        def __hash__(self): return 1
+        def __new__(cls, *rest):
+            return target if made else object.__new__(cls)
+    Pen.register(type(target))
+    pen = Pen()
+    pen.name = "another"
+    made.append(1)
+    copy.copy(pen)
+    print("ESCAPED" if target.name == "another" else "no")""")

@@ -261,7 +261,8 @@ def checked_new(new):
     @functools.wraps(function)
     def checked(cls, *arguments, **keywords):
         instance = function(cls, *arguments, **keywords)
-        if not issubclass(type(instance), cls):
+        # By its bases: issubclass would ask an abstract class, which answers as it was told.
+        if not any(base is cls for base in mro_of(type(instance))):
             raise TypeError("__new__ of '%s' must return an instance of it" % cls.__name__)
         return instance
     return checked
