@@ -50,8 +50,8 @@ def fetch(package, version, checksum, cache):
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         got = os.path.join(folder, os.path.basename(kept))
         try:
-            subprocess.run(["npm", "pack", "--silent", "--ignore-scripts", "%s@%s" % (package, version)], cwd=folder,
-                           check=True, stdout=subprocess.DEVNULL, timeout=300)
+            subprocess.run(["npm", "pack", "--loglevel=error", "--ignore-scripts", "%s@%s" % (package, version)],
+                           cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=300)
         except (OSError, subprocess.SubprocessError) as error:
             sys.exit("grammars: %s %s cannot be fetched: %s (npm is needed once; set SNAPCELL_GRAMMAR_CACHE to a "
                      "folder that has the package files to build without)" % (package, version, error))

@@ -140,7 +140,7 @@ static void broken_archives(void **state)
             fail_msg("record %zu: %d", i, answer.done.code);
     }
     start_archive();
-    member('x', "pax", "", "12 path=../a\n" + 0);
+    member('x', "pax", "", "12 path=../a\n");
     member('0', "f", "", "");
     assert_int_equal(unpack(&t, "."), -EBADMSG); /* its length is wrong by one */
     start_archive();
