@@ -1,5 +1,6 @@
-/* What a living cell costs: a run in a kept Python against the interpreter's own exec of the same code, through the
- * library and through a keeper; 100 MB of output against one pipe; a check of source in a living checker.
+/* What a living cell costs: a run in a kept Python against the interpreter's own exec of the same code,
+ * through the library and through a keeper; 100 MB of output against one pipe; a check of source in a living
+ * checker.
  *
  *     living BASELINE.py SOCKET SOURCE.py ROUNDS      prints   sample <group> <way> <ns>
  *
@@ -92,7 +93,8 @@ static void run_plain(struct bench *bench, const struct code *code)
 
 static void run_library(struct bench *bench, const struct code *code)
 {
-    const struct snapcell_code run = {.language = "python", .code = code->text, .code_len = strlen(code->text)};
+    const struct snapcell_code run = {
+        .language = "python", .code = code->text, .code_len = strlen(code->text)};
     struct snapcell_result *result = NULL;
     uint64_t begin = sc_now_ns();
     if (snapcell_session_run(bench->session, &run, NULL, &result, bench->error) < 0)
@@ -115,8 +117,8 @@ static json_t *ask(struct bench *bench, json_t *request)
 static void run_keeper(struct bench *bench, const struct code *code)
 {
     uint64_t begin = sc_now_ns();
-    json_t *reply = ask(bench, json_pack("{s:s,s:s,s:s,s:s}", "request", "run", "session", bench->keeper_session,
-                                         "language", "python", "code", code->text));
+    json_t *reply = ask(bench, json_pack("{s:s,s:s,s:s,s:s}", "request", "run", "session",
+                                         bench->keeper_session, "language", "python", "code", code->text));
     sample(code->name, "keeper", sc_now_ns() - begin);
     json_decref(reply);
 }
@@ -278,7 +280,8 @@ static void open_all(struct bench *bench, char **argv)
 
 static void close_all(struct bench *bench)
 {
-    json_decref(ask(bench, json_pack("{s:s,s:s}", "request", "session.end", "session", bench->keeper_session)));
+    json_decref(
+        ask(bench, json_pack("{s:s,s:s}", "request", "session.end", "session", bench->keeper_session)));
     sc_keeper_client_close(bench->client);
     snapcell_session_free(bench->session);
     snapcell_host_free(bench->host);

@@ -112,13 +112,22 @@ static int put_validate(json_t *request, struct sc_spec *spec)
     return r;
 }
 
+static bool is_given(const struct sc_cli_args *args, const char *option)
+{
+    for (size_t i = 0; i < args->n_given; i++)
+        if (!strcmp(args->given[i].name, option))
+            return true;
+    return false;
+}
+
 /* Language and mode are options of the spec, so that its setters say what is allowed. */
-static int put_options(json_t *request, struct sc_spec *spec, enum sc_lang lang, struct sc_err *err)
+static int put_options(const struct sc_cli_args *args, json_t *request, struct sc_spec *spec,
+                       enum sc_lang lang, struct sc_err *err)
 {
     if (lang == SC_LANG_AUTO)
         return sc_err_usage(err, "", "session run: needs a language: --python, --node or --bash");
     int r = json_object_set_new(request, "language", json_string(sc_lang_name(lang)));
-    if (r == 0 && spec->mode != SC_MODE_PLAIN)
+    if (r == 0 && is_given(args, "mode"))
         r = json_object_set_new(request, "mode", json_string(sc_mode_name(spec->mode)));
     if (r == 0)
         r = put_validate(request, spec);
@@ -138,7 +147,7 @@ int sc_cli_session_code(const struct sc_cli_args *args, json_t *request, struct 
         r = code ? put_code(request, code, strlen(code), err)
                  : put_file(request, args->operands[0], &lang, err);
     if (r == 0)
-        r = put_options(request, &spec, lang, err);
+        r = put_options(args, request, &spec, lang, err);
     sc_spec_fini(&spec);
     return r;
 }

@@ -67,15 +67,18 @@ static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct
     return r;
 }
 
-static int add_time(json_t *request, const char *member, const char *option, const char *text,
+static int add_time(json_t *request, const char *member, const char *option, double most_ms, const char *text,
                     struct sc_err *err)
 {
     uint64_t ns = 0;
     if (!text)
         return 0;
-    if (sc_parse_duration(text, &ns) < 0)
-        return sc_err_usage(err, option, "%s: %s: must be a duration like 90s, 5m or 1h", option, text);
-    if (json_object_set_new(request, member, json_real((double)ns / (double)SC_NS_PER_MS)) < 0)
+    int r = sc_parse_duration(text, &ns);
+    double ms = (double)ns / (double)SC_NS_PER_MS;
+    if (r < 0 || ms < SC_KEEPER_TIME_MS_MIN || ms > most_ms)
+        return sc_err_usage(err, option, "%s: %s: must be a duration like 90s or 10m, %ds to %.0fh", option,
+                            text, SC_KEEPER_TIME_MS_MIN / 1000, most_ms / 3600000);
+    if (json_object_set_new(request, member, json_real(ms)) < 0)
         return sc_err_sys(err, -ENOMEM, "session start");
     return 0;
 }
@@ -91,9 +94,9 @@ int sc_cli_session_start(struct sc_cli_session *session)
         return sc_cli_session_fail(&err);
     json_t *request = json_pack("{s:s, s:s*, s:o}", "request", "session.start", "name",
                                 args->texts[SC_TEXT_NAME], "spec", spec);
-    int r = add_time(request, "idle_ms", "idle", args->texts[SC_TEXT_IDLE], &err);
+    int r = add_time(request, "idle_ms", "idle", SC_KEEPER_IDLE_MS_MAX, args->texts[SC_TEXT_IDLE], &err);
     if (r == 0)
-        r = add_time(request, "total_ms", "total", args->texts[SC_TEXT_TOTAL], &err);
+        r = add_time(request, "total_ms", "total", SC_KEEPER_TOTAL_MS_MAX, args->texts[SC_TEXT_TOTAL], &err);
     if (r < 0) {
         json_decref(request);
         return sc_cli_session_fail(&err);

@@ -42,8 +42,7 @@ static int read_word(enum sc_compare *into, const json_t *value, const char *pat
             *into = (enum sc_compare)i;
             return 0;
         }
-    return sc_err_usage(err, path, "%s: no such way to compare: allowed are none, exact, trimmed, checker",
-                        path);
+    return sc_err_usage(err, path, "%s: \"%s\": allowed are none, exact, trimmed, checker", path, text);
 }
 
 static int read_path(char **into, const json_t *value, const char *path, struct sc_err *err)

@@ -2,6 +2,7 @@
  * `start` and end by call_finish from a callback of their session. */
 #include <errno.h>
 #include <event2/buffer.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,13 +60,20 @@ static char *list_contexts(struct peer *peer, struct keeper_session *session,
     return r < 0 ? NULL : sc_keeper_reply_value(json_pack("{s:o*}", "contexts", contexts));
 }
 
+static char *not_found(const char *field, const char *value, const char *what)
+{
+    char message[SC_ERR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "%s: %s: %s", field, value, what);
+    return sc_keeper_reply_error("not_found", field, message);
+}
+
 static char *restart_context(struct peer *peer, struct keeper_session *session,
                              struct sc_keeper_request *request)
 {
     (void)peer;
     int r = sc_session_restart(session->session, request->context);
     if (r == -ENOENT)
-        return sc_keeper_reply_error("not_found", "context", "context: the session has none of this name");
+        return not_found("context", request->context, "the session has none of this name");
     if (r < 0)
         return sc_keeper_reply_error("sandbox", "context", strerror(-r));
     return sc_keeper_reply_ok("{}");
@@ -134,7 +142,9 @@ static char *signal_process(struct peer *peer, struct keeper_session *session,
                          : sc_keeper_reply_ok("{}");
         }
     }
-    return sc_keeper_reply_error("not_found", "process", "process: the session has none of this number");
+    char number[16];
+    snprintf(number, sizeof number, "%" PRIu32, request->process);
+    return not_found("process", number, "the session has none of this number");
 }
 
 /* ---- answered later ---- */
@@ -217,9 +227,7 @@ static struct keeper_session *session_of(struct peer *peer, const struct sc_keep
     if (session && (!session->ending || (request->needs & SC_KEEPER_WHILE_ENDING)))
         return session;
     *ret_refusal = session ? sc_keeper_reply_error("ended", "session", "session: its end was asked for")
-                           : sc_keeper_reply_error("not_found", "session",
-                                                   "session: there is none of this name; session.list names "
-                                                   "those that are alive");
+                           : not_found("session", request->session, "there is none of this name");
     return NULL;
 }
 

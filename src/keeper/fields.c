@@ -48,9 +48,11 @@ int sc_field_mode(void *into, const json_t *value, const char *path, struct sc_e
     size_t len = strlen(text);
     unsigned long mode = strtoul(text, &end, 8);
     bool ok = len >= 3 && strspn(text, "01234567") == len && mode > 0 && mode <= 0777;
+    if (ok)
+        *(uint32_t *)into = (uint32_t)mode;
+    else
+        r = sc_err_usage(err, path, "%s: \"%s\": allowed are octal permission bits \"0001\" to \"0777\"",
+                         path, text);
     free(text);
-    if (!ok)
-        return sc_err_usage(err, path, "%s: allowed are octal permission bits \"0001\" to \"0777\"", path);
-    *(uint32_t *)into = (uint32_t)mode;
-    return 0;
+    return r;
 }

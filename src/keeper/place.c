@@ -40,7 +40,9 @@ static int open_folder(const char *path, int make, int *ret_folder, const char *
     const char *name = slash ? slash + 1 : path;
     size_t len = slash ? (size_t)(slash - path) : 0;
     if (!*name || strlen(name) > SC_KEEPER_SOCKET_NAME_MAX || len >= sizeof folder)
-        return sc_err_usage(err, "socket", "socket: %s: must be the path of a socket, no folder", path);
+        return sc_err_usage(err, "socket",
+                            "socket: %s: must be the path of a socket, its name 1 to %d bytes long", path,
+                            SC_KEEPER_SOCKET_NAME_MAX);
     snprintf(folder, sizeof folder, "%.*s", (int)len, path);
     const char *at = len ? folder : slash ? "/" : ".";
     if (make && mkdir(at, 0700) < 0 && errno != EEXIST)

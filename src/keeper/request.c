@@ -15,8 +15,6 @@
 
 #define OFFSET(member) offsetof(struct sc_keeper_request, member)
 #define RANGE(least, most) .range = {least, most}
-#define IDLE_MS_MAX (24 * 3600 * 1000.0)
-#define TOTAL_MS_MAX (7 * 24 * 3600 * 1000.0)
 
 /* Bits, so that a row can name the fields it takes. */
 enum field_bit {
@@ -90,8 +88,8 @@ static int read_name(void *into, const json_t *value, const char *path, struct s
     int r = sc_field_text(into, value, path, SC_KEEPER_NAME_MAX, err);
     if (r < 0 || sc_keeper_name_ok(*(char **)into))
         return r;
-    return sc_err_usage(err, path, "%s: must be 1 to %d letters, digits, -, _ or .", path,
-                        SC_KEEPER_NAME_MAX);
+    return sc_err_usage(err, path, "%s: \"%s\": must be 1 to %d letters, digits, -, _ or .", path,
+                        *(char **)into, SC_KEEPER_NAME_MAX);
 }
 
 static int read_path(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -109,20 +107,21 @@ static int read_duration(void *into, const json_t *value, const char *path, doub
     if (!json_is_number(value))
         return sc_json_wrong_type(path, value, "a number", err);
     double ms = json_number_value(value);
-    if (!(ms >= 1000) || ms > most_ms)
-        return sc_err_usage(err, path, "%s: %.15g: allowed are 1000 to %.15g", path, ms, most_ms);
+    if (!(ms >= SC_KEEPER_TIME_MS_MIN) || ms > most_ms)
+        return sc_err_usage(err, path, "%s: %.15g: allowed are %d to %.15g", path, ms, SC_KEEPER_TIME_MS_MIN,
+                            most_ms);
     *(uint64_t *)into = (uint64_t)(ms * (double)SC_NS_PER_MS);
     return 0;
 }
 
 static int read_idle(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_duration(into, value, path, IDLE_MS_MAX, err);
+    return read_duration(into, value, path, SC_KEEPER_IDLE_MS_MAX, err);
 }
 
 static int read_total(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_duration(into, value, path, TOTAL_MS_MAX, err);
+    return read_duration(into, value, path, SC_KEEPER_TOTAL_MS_MAX, err);
 }
 
 static int read_size(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -162,12 +161,13 @@ static int read_signal(void *into, const json_t *value, const char *path, struct
     for (int i = 1; i < 32 && !number; i++)
         if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), name))
             number = i;
+    if (number)
+        *(int *)into = number;
+    else
+        r = sc_err_usage(err, path, "%s: \"%s\": must be a signal's name, as in TERM, INT, KILL, STOP, CONT",
+                         path, name);
     free(name);
-    if (!number)
-        return sc_err_usage(err, path, "%s: must be a signal's name, as in TERM, INT, KILL, STOP, CONT",
-                            path);
-    *(int *)into = number;
-    return 0;
+    return r;
 }
 
 /* The position of the text in the NULL-ended list. */
@@ -184,11 +184,12 @@ static int read_word(const char *const *words, const json_t *value, const char *
         if (!strcmp(words[i], text))
             found = i;
     }
-    free(text);
     if (found < 0)
-        return sc_err_usage(err, path, "%s: allowed are %s", path, allowed);
-    *ret_at = found;
-    return 0;
+        r = sc_err_usage(err, path, "%s: \"%s\": allowed are %s", path, text, allowed);
+    else
+        *ret_at = found;
+    free(text);
+    return r;
 }
 
 static int read_whom(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -371,7 +372,8 @@ static int check_code(const struct sc_keeper_request *request, struct sc_err *er
     if (request->spec.code_len > SC_SPEC_CODE_MAX)
         return sc_err_usage(err, "code", "code: at most %llu bytes are allowed", SC_SPEC_CODE_MAX);
     if (lang != SC_LANG_PYTHON && lang != SC_LANG_NODE && lang != SC_LANG_BASH)
-        return sc_err_usage(err, "language", "language: allowed are python, node, bash");
+        return sc_err_usage(err, "language", "language: %s: allowed are python, node, bash",
+                            sc_lang_name(lang));
     if (request->spec.mode == SC_MODE_PLAIN)
         return sc_err_usage(err, "mode", "mode: plain: allowed in a session are rich, restricted");
     if (request->spec.mode == SC_MODE_RESTRICTED && lang != SC_LANG_PYTHON)

@@ -14,6 +14,11 @@
 #define SC_KEEPER_VERSION 1
 #define SC_KEEPER_MAGIC 0x50434e53u /* "SNCP" */
 
+/* A session's time without requests and its total time. */
+#define SC_KEEPER_TIME_MS_MIN 1000
+#define SC_KEEPER_IDLE_MS_MAX (24 * 3600 * 1000.0)
+#define SC_KEEPER_TOTAL_MS_MAX (7 * 24 * 3600 * 1000.0)
+
 enum sc_keeper_message {
     /* client → keeper */
     SC_KEEPER_HELLO = 1, /* struct sc_keeper_hello; first, once */

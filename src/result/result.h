@@ -127,8 +127,8 @@ void sc_result_fini(struct sc_result *result);
 /* Takes everything; `from` is left as sc_result_fini leaves it. */
 void sc_result_move(struct sc_result *ret_to, struct sc_result *from);
 /* Counts a denial: the same layer, action, resource and rule only raise `count`. Texts are copied and cut to
- * their fields; `hint` may be NULL. Beyond 63 kinds, one last entry {"result", "more"} counts the rest. Returns
- * the entry. */
+ * their fields; `hint` may be NULL. Beyond 63 kinds, one last entry {"result", "more"} counts the rest.
+ * Returns the entry. */
 const struct sc_denial *sc_result_deny(struct sc_result *result, const char *layer, const char *action,
                                        const char *resource, const char *rule, const char *hint);
 /* Copy their texts, but `why` is borrowed for the result's life. 0 or -ENOMEM. */

@@ -45,7 +45,7 @@ def test_a_name_is_given_once(work):
 
 
 def test_an_unknown_session(keeper):
-    assert "session.list" in said(keeper("run", "nosuch", "--python", "-c", "1"), 2)
+    assert "session: nosuch: there is none of this name" in said(keeper("run", "nosuch", "--python", "-c", "1"), 2)
 
 
 def test_no_keeper_and_so_no_session(cli, tmp_path):

@@ -1,5 +1,5 @@
-/* Attempts on rarely needed or privileged system calls. The arguments are such that nothing happens even where the
- * call is allowed, or such that only the calling child is touched. */
+/* Attempts on rarely needed or privileged system calls. The arguments are such that nothing happens even
+ * where the call is allowed, or such that only the calling child is touched. */
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <sched.h>
@@ -18,14 +18,33 @@
 
 /* Numbers that the installed headers may lack. */
 enum {
-    NR_pidfd_open = 434, NR_clone3 = 435, NR_pidfd_getfd = 438, NR_open_tree = 428, NR_move_mount = 429, NR_fsopen = 430,
-    NR_fsmount = 432, NR_fspick = 433, NR_process_madvise = 440, NR_mount_setattr = 442, NR_quotactl_fd = 443,
-    NR_landlock_create_ruleset = 444, NR_process_mrelease = 448, NR_statmount = 457, NR_listmount = 458,
-    NR_io_uring_setup = 425, NR_io_uring_enter = 426, NR_io_uring_register = 427, NR_x32_bit = 0x40000000,
+    NR_pidfd_open = 434,
+    NR_clone3 = 435,
+    NR_pidfd_getfd = 438,
+    NR_open_tree = 428,
+    NR_move_mount = 429,
+    NR_fsopen = 430,
+    NR_fsmount = 432,
+    NR_fspick = 433,
+    NR_process_madvise = 440,
+    NR_mount_setattr = 442,
+    NR_quotactl_fd = 443,
+    NR_landlock_create_ruleset = 444,
+    NR_process_mrelease = 448,
+    NR_statmount = 457,
+    NR_listmount = 458,
+    NR_io_uring_setup = 425,
+    NR_io_uring_enter = 426,
+    NR_io_uring_register = 427,
+    NR_x32_bit = 0x40000000,
 };
 
-#define RAW(name, ...) \
-    static int name(char *arg) { (void)arg; return TRIED(syscall(__VA_ARGS__)); }
+#define RAW(name, ...)                                                                                       \
+    static int name(char *arg)                                                                               \
+    {                                                                                                        \
+        (void)arg;                                                                                           \
+        return TRIED(syscall(__VA_ARGS__));                                                                  \
+    }
 
 RAW(do_mount_tmpfs, SYS_mount, "none", "/tmp", "tmpfs", 0, "")
 RAW(do_mount_bind, SYS_mount, "/usr", "/tmp", "", MS_BIND, "")
@@ -66,7 +85,8 @@ RAW(do_fsmount, NR_fsmount, -1, 0, 0)
 RAW(do_fspick, NR_fspick, AT_FDCWD, "/", 0)
 RAW(do_open_tree, NR_open_tree, AT_FDCWD, "/", 1)
 RAW(do_move_mount, NR_move_mount, -1, "", AT_FDCWD, "/tmp", 4)
-RAW(do_mount_setattr, NR_mount_setattr, AT_FDCWD, "/", 0, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32)
+RAW(do_mount_setattr, NR_mount_setattr, AT_FDCWD, "/", 0,
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32)
 RAW(do_statmount, NR_statmount, 0, 0, 0, 0)
 RAW(do_listmount, NR_listmount, 0, 0, 0, 0)
 RAW(do_fanotify_init, SYS_fanotify_init, 0, 0)
@@ -84,7 +104,8 @@ RAW(do_process_madvise, NR_process_madvise, -1, 0, 0, 0, 0)
 RAW(do_process_mrelease, NR_process_mrelease, -1, 0)
 RAW(do_clone3, NR_clone3, 0, 0)
 RAW(do_unknown, SYS_read + 5000, 0)
-RAW(do_landlock, NR_landlock_create_ruleset, 0, 0, 1) /* asks for the version: programs may restrict themselves */
+RAW(do_landlock, NR_landlock_create_ruleset, 0, 0,
+    1) /* asks for the version: programs may restrict themselves */
 RAW(do_getpid, SYS_getpid)
 RAW(do_setuid_root, SYS_setuid, 0)
 RAW(do_setgid_root, SYS_setgid, 0)
@@ -101,8 +122,14 @@ static int clone_with(unsigned long flags)
 }
 
 /* ARG: flags in hexadecimal. */
-static int do_unshare(char *arg) { return TRIED(syscall(SYS_unshare, strtoul(arg, NULL, 16))); }
-static int do_clone(char *arg) { return clone_with(strtoul(arg, NULL, 16)); }
+static int do_unshare(char *arg)
+{
+    return TRIED(syscall(SYS_unshare, strtoul(arg, NULL, 16)));
+}
+static int do_clone(char *arg)
+{
+    return clone_with(strtoul(arg, NULL, 16));
+}
 
 static int do_old_aio(char *arg)
 {
@@ -186,20 +213,90 @@ static int do_int80(char *arg)
 
 RAW(do_x32, NR_x32_bit | SYS_getpid)
 
-#define CALL(name) {#name, do_##name}
+#define CALL(name)                                                                                           \
+    {                                                                                                        \
+#name, do_##name                                                                                     \
+    }
 static const struct attempt table[] = {
-    CALL(mount_tmpfs), CALL(mount_bind), CALL(mount_proc), CALL(remount), CALL(umount), CALL(pivot_root), CALL(chroot),
-    CALL(sethostname), CALL(setdomainname), CALL(swapon), CALL(swapoff), CALL(init_module), CALL(finit_module),
-    CALL(delete_module), CALL(iopl), CALL(ioperm), CALL(acct), CALL(reboot), CALL(syslog), CALL(kexec_load),
-    CALL(kexec_file_load), CALL(quotactl), CALL(quotactl_fd), CALL(open_by_handle), CALL(name_to_handle), CALL(bpf),
-    CALL(perf), CALL(userfaultfd), CALL(io_uring_setup), CALL(io_uring_enter), CALL(io_uring_register), CALL(add_key),
-    CALL(request_key), CALL(keyctl), CALL(fsopen), CALL(fsmount), CALL(fspick), CALL(open_tree), CALL(move_mount),
-    CALL(mount_setattr), CALL(statmount), CALL(listmount), CALL(fanotify_init), CALL(setns), CALL(kcmp),
-    CALL(lookup_dcookie), CALL(modify_ldt), CALL(personality), CALL(personality_ask), CALL(vhangup), CALL(nfsservctl),
-    CALL(migrate_pages), CALL(move_pages), CALL(process_madvise), CALL(process_mrelease), CALL(clone3), CALL(unknown),
-    CALL(landlock), CALL(getpid), CALL(setuid_root), CALL(setgid_root), CALL(setresuid_agent), CALL(setgroups),
-    CALL(setuid_self), CALL(unshare), CALL(clone), CALL(userns_mount), CALL(old_aio), CALL(clock_settime), CALL(settimeofday), CALL(adjtimex), CALL(nice),
-    CALL(nicer), CALL(realtime), CALL(oom_score), CALL(ptrace_child), CALL(int80), CALL(x32), {NULL, NULL},
+    CALL(mount_tmpfs),
+    CALL(mount_bind),
+    CALL(mount_proc),
+    CALL(remount),
+    CALL(umount),
+    CALL(pivot_root),
+    CALL(chroot),
+    CALL(sethostname),
+    CALL(setdomainname),
+    CALL(swapon),
+    CALL(swapoff),
+    CALL(init_module),
+    CALL(finit_module),
+    CALL(delete_module),
+    CALL(iopl),
+    CALL(ioperm),
+    CALL(acct),
+    CALL(reboot),
+    CALL(syslog),
+    CALL(kexec_load),
+    CALL(kexec_file_load),
+    CALL(quotactl),
+    CALL(quotactl_fd),
+    CALL(open_by_handle),
+    CALL(name_to_handle),
+    CALL(bpf),
+    CALL(perf),
+    CALL(userfaultfd),
+    CALL(io_uring_setup),
+    CALL(io_uring_enter),
+    CALL(io_uring_register),
+    CALL(add_key),
+    CALL(request_key),
+    CALL(keyctl),
+    CALL(fsopen),
+    CALL(fsmount),
+    CALL(fspick),
+    CALL(open_tree),
+    CALL(move_mount),
+    CALL(mount_setattr),
+    CALL(statmount),
+    CALL(listmount),
+    CALL(fanotify_init),
+    CALL(setns),
+    CALL(kcmp),
+    CALL(lookup_dcookie),
+    CALL(modify_ldt),
+    CALL(personality),
+    CALL(personality_ask),
+    CALL(vhangup),
+    CALL(nfsservctl),
+    CALL(migrate_pages),
+    CALL(move_pages),
+    CALL(process_madvise),
+    CALL(process_mrelease),
+    CALL(clone3),
+    CALL(unknown),
+    CALL(landlock),
+    CALL(getpid),
+    CALL(setuid_root),
+    CALL(setgid_root),
+    CALL(setresuid_agent),
+    CALL(setgroups),
+    CALL(setuid_self),
+    CALL(unshare),
+    CALL(clone),
+    CALL(userns_mount),
+    CALL(old_aio),
+    CALL(clock_settime),
+    CALL(settimeofday),
+    CALL(adjtimex),
+    CALL(nice),
+    CALL(nicer),
+    CALL(realtime),
+    CALL(oom_score),
+    CALL(ptrace_child),
+    CALL(int80),
+    CALL(x32),
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv)

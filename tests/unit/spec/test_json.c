@@ -209,7 +209,7 @@ static const struct refusal {
     {"{\"validate\":{\"rules\":\"default\"}}", "validate.rules", "must be an array"},
     {"{\"validate\":{\"rules\":[5]}}", "validate.rules[0]", "must be a string"},
     {"{\"validate\":{\"rules\":[\"no set\"]}}", "validate.rules[0]",
-     "no set: allowed are the name of a rule set"},
+     "no set: allowed are default, strict, and the path"},
     {"{\"validate\":{\"on_finding\":\"warn\"}}", "validate.on_finding", "warn: allowed: block, report"},
     {"{\"validate\":{\"deny_modules\":[\"\"]}}", "validate.deny_modules[0]", "empty"},
     {"{\"validate\":{\"deny_calls\":[\"a b\"]}}", "validate.deny_calls[0]", "no blanks"},
@@ -310,9 +310,10 @@ static void too_many_rules(void **state)
     static const struct {
         const char *list;
         int max;
-    } rows[] = {{"rules", SC_SPEC_RULES_MAX},
-                {"deny_modules", SC_SPEC_DENIED_MAX},
-                {"deny_calls", SC_SPEC_DENIED_MAX}};
+        const char *entry;
+    } rows[] = {{"rules", SC_SPEC_RULES_MAX, "strict"},
+                {"deny_modules", SC_SPEC_DENIED_MAX, "x"},
+                {"deny_calls", SC_SPEC_DENIED_MAX, "x"}};
     static char text[16384];
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
         for (int over = 0; over < 2; over++) {
@@ -320,7 +321,7 @@ static void too_many_rules(void **state)
             struct sc_spec s;
             size_t n = (size_t)snprintf(text, sizeof text, "{\"validate\":{\"%s\":[", rows[row].list);
             for (int i = 0; i < rows[row].max + over; i++)
-                n += (size_t)snprintf(text + n, sizeof text - n, "%s\"x\"", i ? "," : "");
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s\"%s\"", i ? "," : "", rows[row].entry);
             snprintf(text + n, sizeof text - n, "]}}");
             snprintf(field, sizeof field, "validate.%s[%d]", rows[row].list, rows[row].max);
             assert_int_equal(parse(&s, text), over ? -EINVAL : 0);
