@@ -56,7 +56,7 @@ def test_no_keeper_and_so_no_session(cli, tmp_path):
 def test_limits_of_the_spec_are_checked(keeper):
     assert "--memory" in said(keeper("start", "--memory", "1K"), 2)
     assert "--total" in said(keeper("start", "--total", "soon"), 2)
-    assert "idle_ms" in said(keeper("start", "--idle", "25h"), 2)
+    assert "--idle 25h: must be a duration like 90s or 10m, 1s to 24h" in said(keeper("start", "--idle", "25h"), 2)
 
 
 def test_end(work):
@@ -187,7 +187,8 @@ def test_code_is_read_first(work):
     result = work.result("run", "work", "--json", "--validate", "report", "--python", "-c", "import subprocess; 'ran'")
     assert (result["status"], result["allowed"], result["value"]["text/plain"]) == ("ok", False, "'ran'")
     assert "SyntaxError" in said(work.python("work", "x = (", "--validate", "report"), 1)
-    assert "default, strict" in said(work.python("work", "1", "--rules", "nosuch"), 125)
+    assert "default, strict" in said(work.python("work", "1", "--rules", "nosuch"), 2)
+    assert "rich, restricted" in said(work.python("work", "1", "--mode", "plain"), 2)
 
 
 def test_a_session_may_ask_for_it_once(keeper):
