@@ -33,7 +33,8 @@ struct shepherd {
     pid_t main; /* 0: its end is told */
     pid_t main_group;
     uint64_t start_ns;
-    bool alone; /* no child is left */
+    bool alone;  /* no child is left */
+    bool fenced; /* its signals reach its descendants and nobody else */
 };
 
 static void tell(const struct shepherd *shepherd, const struct sc_shepherd_report *report)
@@ -84,12 +85,22 @@ static bool reap(struct shepherd *shepherd)
     return true;
 }
 
+/* All at once where the fence holds: the kernel lets no process be born meanwhile. Else one after the other,
+ * as /proc names them. */
+static void signal_tree(const struct shepherd *shepherd, int number)
+{
+    if (shepherd->fenced)
+        kill(-1, number);
+    else
+        sc_tree_signal(number);
+}
+
 /* New children may be born while we look: until none is left. */
 static void kill_tree(struct shepherd *shepherd)
 {
     uint64_t until = sc_now_ns() + KILL_PATIENCE_NS;
     while (!shepherd->alone) {
-        sc_tree_signal(SIGKILL);
+        signal_tree(shepherd, SIGKILL);
         struct pollfd child = {shepherd->children, POLLIN, 0};
         poll(&child, 1, KILL_PAUSE_MS);
         while (reap(shepherd))
@@ -117,7 +128,7 @@ static void obey(struct shepherd *shepherd)
     if (order.whom == SC_SIGNAL_TREE && order.number == SIGKILL)
         kill_tree(shepherd);
     else if (order.whom == SC_SIGNAL_TREE)
-        sc_tree_signal(order.number);
+        signal_tree(shepherd, order.number);
 }
 
 __attribute__((noreturn)) static void serve(struct shepherd *shepherd)
@@ -230,6 +241,19 @@ static pid_t spawn(struct sc_agent *agent, const struct sc_launch *launch, struc
     return sc_agent_spawn(agent, &program, failed);
 }
 
+/* A Landlock domain of our own, in which the command's will lie: then "everybody we may signal" is the tree.
+ * Older kernels have none. */
+static int raise_fence(struct shepherd *shepherd)
+{
+    int ruleset = sc_sys_landlock_create(0, SC_LANDLOCK_SCOPE_SIGNAL);
+    if (ruleset < 0)
+        return 0;
+    int r = sc_sys_landlock_restrict(ruleset);
+    close(ruleset);
+    shepherd->fenced = r == 0;
+    return r;
+}
+
 /* No signal of the cell's ends a shepherd by chance. */
 static int become_shepherd(struct shepherd *shepherd)
 {
@@ -242,7 +266,7 @@ static int become_shepherd(struct shepherd *shepherd)
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);
     shepherd->children = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-    return shepherd->children < 0 ? -errno : 0;
+    return shepherd->children < 0 ? -errno : raise_fence(shepherd);
 }
 
 void sc_shepherd_main(struct sc_agent *agent, struct sc_launch *launch)
