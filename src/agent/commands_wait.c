@@ -13,6 +13,7 @@
 
 /* More than a shepherd takes for itself: only one that is stopped, or starved, lets this pass. */
 #define GIVE_UP_NS (8 * SC_NS_PER_S)
+#define TIDY_UP_NS (2 * SC_NS_PER_S)
 #define CREDIT_STEP (SC_INPUT_CREDIT / 2) /* given back in pieces worth a message */
 
 static void watch(struct sc_commands *commands, struct pollfd *polls, unsigned *count, int fd, short events,
@@ -165,10 +166,18 @@ static void read_report(struct sc_commands *commands, struct sc_command *command
 
 /* ---- orders ---- */
 
+static bool is_polite(int number)
+{
+    return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
 void sc_command_signal(struct sc_command *command, int number, uint32_t whom)
 {
     command->signals[whom] |= 1ull << (number - 1);
     command->was_signaled = true;
+    /* A file operation takes its half file away first; one that a program holds up does not get to it. */
+    if (command->is_file && is_polite(number) && !command->kill_ns)
+        command->kill_ns = sc_now_ns() + TIDY_UP_NS;
 }
 
 static void order(struct sc_command *command, int number, uint32_t whom)

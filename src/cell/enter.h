@@ -19,6 +19,7 @@ struct sc_enter {
     int ruleset;  /* Landlock; -1: this host has none, and that was accepted */
     int listener; /* refused calls of interest are told here; -1: none */
     int pty_master, pty_slave;
+    int nice;        /* of the maker, and so of programs */
     const char *cwd; /* a command's own; NULL: the image's */
 };
 

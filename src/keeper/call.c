@@ -292,9 +292,11 @@ void call_cancel(struct call *call)
     if (call->cancelled || call->request.verb == SC_KEEPER_SESSION_END)
         return;
     call->cancelled = true;
-    /* -ESRCH: it has just ended; its answer is on the way. */
+    /* A file operation is asked to end, so that it leaves no half file; the agent insists.
+     * -ESRCH: it has just ended; its answer is on the way. */
+    int number = call->request.verb == SC_KEEPER_COMMAND ? SIGKILL : SIGTERM;
     if (call->live)
-        (void)sc_live_signal(sc_session_live(session), call->id, SIGKILL, SC_SIGNAL_TREE);
+        (void)sc_live_signal(sc_session_live(session), call->id, number, SC_SIGNAL_TREE);
     else
         (void)sc_session_cancel(session, call->task);
     session_arm(call->session);

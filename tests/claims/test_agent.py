@@ -1,4 +1,6 @@
 """Process 1 of the cell is out of the program's reach."""
+import os
+
 from cell import all_are, bash, claim, landlock_abi, shares_uid, word
 
 LAYERS = ["ids", "no_new_privs", "filter"]
@@ -43,6 +45,14 @@ def test_id():
 def test_limits(probes):
     all_are(probes.run("others", ["prlimit_set=1", "affinity=1", "scheduler=1", "priority=1"]), "EPERM")
     all_are(probes.run("others", ["self_prlimit", "self_affinity"]), "ok")
+
+
+@claim("agent-priority", "The agent of root's cells runs before their programs. These have the caller's own priority, and no way to the "
+       "agent's.", ["priority", "program_priority", "limits"], needs=["root"])
+def test_priority():
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    said = bash("cut -d' ' -f19 /proc/1/stat; nice; nice -n -1 nice 2>&1 | tail -1").stdout.split("\n")
+    assert said[0] == str(max(own - 10, -20)) and said[1:3] == [str(own)] * 2, said
 
 
 @claim("agent-own-memory", "A program's processes cannot trace or read each other either.", ["filter"])

@@ -48,6 +48,13 @@ class Keeper:
         degraded = ["--allow-degraded", ",".join(DEGRADED)] if DEGRADED else []
         return self.must("start", *degraded, *options).strip()
 
+    def file(self, name, text):
+        """Path of a new file on the host."""
+        path = os.path.join(os.path.dirname(self.socket), name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
     def bash(self, session, code):
         """The result of a command."""
         ran = self.say("exec", "--json", session, "--", "bash", "-c", code)
@@ -107,6 +114,32 @@ def test_servers(keeper, probes):
             all_are(probe([x + "=" + pid for x in ("kill", "stop", "tgkill", "queue", "signal_zero", "pidfd_kill")]), "EPERM")
     assert probe(["child_kill"]) == {"child_kill": "ok"}
     assert keeper.bash(session, "echo serves on")["stdout"] == "serves on\n"
+
+
+# Everybody forks for ever; nobody heeds a polite signal.
+CROWD = """
+import os, signal
+for number in set(range(1, 65)) - {signal.SIGKILL, signal.SIGSTOP, 32, 33}:
+    signal.signal(number, signal.SIG_IGN)
+while True:
+    try:
+        if os.fork() == 0:
+            os.setsid()
+    except OSError:
+        pass
+"""
+
+
+@claim("session-crowd", "A command's crowd of a thousand processes that fork without end is dead soon after its time-out, and its session "
+       "lives on.", ["domain", "priority"], needs=["landlock6"])
+def test_crowd(keeper):
+    session = keeper.start("--tasks", "1000", "--memory", "4G")
+    keeper.must("put", session, keeper.file("crowd.py", CROWD))
+    ran = keeper.say("exec", "--json", "--wall", "1s", session, "--", "python3", "crowd.py")
+    said = json.loads(ran.stdout)
+    assert said["status"] == "timeout" and said["usage"]["tasks_peak"] > 500, said
+    # The agent, and the shepherd of this one.
+    assert wait_for(lambda: keeper.bash(session, "exec ls -d /proc/[0-9]* | wc -l")["stdout"].strip() in ("4", "5"), 20)
 
 
 @claim("session-apart", "Two sessions of one keeper see neither each other's processes nor files.", ["group", "mounts"])

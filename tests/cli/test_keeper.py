@@ -333,6 +333,16 @@ def test_a_client_that_is_killed_in_a_run(keeper):
     assert (done.returncode, done.stdout) == (0, b"2\n")
 
 
+def test_a_client_that_is_killed_while_it_writes(keeper):
+    """What it had written is not left in a hidden file."""
+    keeper.start("--name", "work")
+    with Wire(keeper) as client:
+        channel = client.begin(request="file.write", session="work", path="new")
+        client.send(wire.frame(wire.DATA, channel, b"x" * 60000))
+        until(lambda: keeper.result("ls", "--json", "work"))
+    until(lambda: not keeper.result("ls", "--json", "work"))
+
+
 def test_a_client_that_is_killed_with_a_command(keeper):
     session = keeper.start()
     child = keeper.popen("exec", session, "--", "sh", "-c", "echo on; exec sleep 1000", stdin=subprocess.PIPE,

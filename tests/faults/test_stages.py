@@ -19,6 +19,8 @@ ELSEWHERE = ["pin"] if os.environ.get("SNAPCELL_TEST_APPARMOR") == "1" else ["ap
 if os.geteuid() != 0:
     # Without a subordinate id agent and program have one id, and nothing to change between them.
     ELSEWHERE += ["ids", "program_ids"]
+    # Nor is a priority above the caller's own to be had.
+    ELSEWHERE += ["priority", "program_priority"]
 
 
 def stages():
