@@ -147,8 +147,9 @@ __snapcell_again() {
 __snapcell_read_run() {
     local __snapcell_head IFS=' ' REPLY
     __snapcell_read_line
-    [[ $REPLY =~ ^run\ [0-9a-f]{16}\ [0-9]{1,9}\ ([0-9]{1,9}|-)\ rich$ ]] || builtin exit 0
+    [[ $REPLY =~ ^run\ [0-9a-f]{16}\ [0-9]{1,9}\ ([0-9]{1,9}|-)\ rich(\ [0-9]{1,7})?$ ]] || builtin exit 0
     __snapcell_head=($REPLY)
+    __snapcell_take_environment "${__snapcell_head[5]-0}"
     __snapcell_take_code "${__snapcell_head[2]}"
     local __snapcell_intact=$?
     __snapcell_give_input "${__snapcell_head[3]}"
@@ -177,6 +178,17 @@ __snapcell_read_line() {
         REPLY+=$piece
         ((status == 0)) && return
         ((status > 128)) || builtin exit 0
+    done
+}
+
+# So many bytes of NAME=VALUE entries, each ended by a null byte, which become variables of the environment.
+__snapcell_take_environment() {
+    local __snapcell_left=$1 __snapcell_entry LC_ALL=C
+    while ((__snapcell_left > 0)); do
+        IFS= builtin read -r -d '' -u 199 __snapcell_entry || builtin exit 0
+        ((__snapcell_left -= ${#__snapcell_entry} + 1))
+        [[ $__snapcell_entry =~ ^[A-Za-z_][A-Za-z_0-9]*= ]] || builtin exit 0
+        builtin declare -gx "$__snapcell_entry"
     done
 }
 

@@ -2,7 +2,7 @@
 'use strict';
 
 const HEADER_MAX = 128;
-const HEADER = /^run ([0-9a-f]{16}) (\d{1,9}) (\d{1,9}|-) (rich)$/;
+const HEADER = /^run ([0-9a-f]{16}) (\d{1,9}) (\d{1,9}|-) (rich)(?: (\d{1,7}))?$/;
 
 class Requests {
   // take(request) is called with one at a time, when `isIdle`.
@@ -34,14 +34,17 @@ class Requests {
   next() {
     if (!this.isIdle()) return;
     if (this.head === null && !this.readHead()) return;
-    const { id, codeBytes, stdinBytes } = this.head;
-    if (this.length < codeBytes + (stdinBytes === null ? 0 : stdinBytes)) return;
+    const { id, codeBytes, stdinBytes, envBytes } = this.head;
+    const codeEnd = envBytes + codeBytes;
+    const end = codeEnd + (stdinBytes === null ? 0 : stdinBytes);
+    if (this.length < end) return;
     const bytes = this.held();
-    const code = bytes.toString('utf8', 0, codeBytes);
-    const stdin = stdinBytes === null ? null : Buffer.from(bytes.subarray(codeBytes, codeBytes + stdinBytes));
-    this.drop(codeBytes + (stdinBytes === null ? 0 : stdinBytes));
+    const env = bytes.toString('utf8', 0, envBytes).split('\0').slice(0, -1);
+    const code = bytes.toString('utf8', envBytes, codeEnd);
+    const stdin = stdinBytes === null ? null : Buffer.from(bytes.subarray(codeEnd, end));
+    this.drop(end);
     this.head = null;
-    this.take({ id, code, stdin });
+    this.take({ id, code, stdin, env });
   }
 
   readHead() {
@@ -54,7 +57,7 @@ class Requests {
       return false;
     }
     const stdinBytes = found[3] === '-' ? null : Number(found[3]);
-    this.head = { id: found[1], codeBytes: Number(found[2]), stdinBytes };
+    this.head = { id: found[1], codeBytes: Number(found[2]), stdinBytes, envBytes: Number(found[5] || 0) };
     this.drop(end + 1);
     return true;
   }

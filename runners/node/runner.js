@@ -80,6 +80,10 @@ class Runner {
 
   begin(request) {
     this.count++;
+    for (const entry of request.env) {
+      const equals = entry.indexOf('=');
+      process.env[entry.slice(0, equals)] = entry.slice(equals + 1);
+    }
     const displays = new Displays((data) => this.say({ op: 'display', id: request.id, data }));
     const run = { ...request, number: this.count, displays, finishing: false, breaking: false };
     this.run = run;

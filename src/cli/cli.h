@@ -62,6 +62,7 @@ extern const struct sc_cli_verb SC_CLI_VERBS[];
 const struct sc_cli_verb *sc_cli_verb_by_name(const char *name);
 
 int sc_cli_run(const struct sc_cli_args *args);
+int sc_cli_run_warm(const struct sc_cli_args *args); /* run --warm */
 int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_check(const struct sc_cli_args *args);

@@ -45,7 +45,7 @@ static int parse_time(const char *text, const char *option, uint64_t *ret_ns, st
 static int parse_options(const struct sc_cli_args *args, struct sc_keeper_options *options,
                          struct sc_err *err)
 {
-    const char *sessions = args->texts[SC_TEXT_SESSIONS];
+    const char *sessions = args->texts[SC_TEXT_SESSIONS], *pool = args->texts[SC_TEXT_POOL];
     uint64_t most = SC_KEEPER_SESSIONS_STANDARD;
     if (args->n_operands)
         return sc_err_usage(err, "", "keeper %s: takes no operands", args->operands[0]);
@@ -53,6 +53,10 @@ static int parse_options(const struct sc_cli_args *args, struct sc_keeper_option
         return sc_err_usage(err, "sessions", "sessions: %s: allowed are 1 to %d", sessions,
                             SC_KEEPER_SESSIONS_MOST);
     options->sessions = (unsigned)most;
+    most = SC_KEEPER_POOL_STANDARD;
+    if (pool && (sc_parse_u64(pool, &most) < 0 || most > SC_KEEPER_POOL_MOST))
+        return sc_err_usage(err, "pool", "pool: %s: allowed are 0 to %d", pool, SC_KEEPER_POOL_MOST);
+    options->pool = (unsigned)most;
     return parse_time(args->texts[SC_TEXT_IDLE_EXIT], "idle-exit", &options->idle_ns, err);
 }
 
@@ -97,7 +101,7 @@ int sc_cli_keeper(const struct sc_cli_args *args)
         return sc_cli_fail(&err);
     if (detach)
         (void)setsid(); /* it fails only for who leads a session already */
-    raise_descriptors(options.sessions);
+    raise_descriptors(options.sessions + options.pool);
     int r = sc_keeper_serve(&options, &err);
     /* Started by several at once: one serves, and that is what all of them wanted. */
     if (r == -EADDRINUSE && detach)

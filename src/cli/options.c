@@ -49,6 +49,9 @@ const struct sc_cli_option SC_CLI_OPTIONS[] = {
     {"spec", 0, "FILE", WHAT, STARTS_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
      "Start from a request in JSON (docs/spec.md); options given beside it count more."},
 
+    {"warm", 0, NULL, WHAT, SC_CLI_RUN, SC_OPTION_FLAG, SC_FLAG_WARM,
+     "Let the keeper run it (one is started if none serves), in a cell whose interpreter waits already if there is one. With mode rich or restricted."},
+
     {"file", 0, "SRC[:DST]", FILES, STARTS_CELLS, SC_OPTION_ADD, 0,
      "Copy a file into the work folder. May be given more than once."},
     {"dir", 0, "SRC[:DST[:ro]]", FILES, STARTS_CELLS, SC_OPTION_ADD, 0,
@@ -106,10 +109,12 @@ const struct sc_cli_option SC_CLI_OPTIONS[] = {
      "Remove folders and all that is in them."},
     {"signal", 's', "NAME", SESSION, SC_CLI_SESSION_KILL, SC_OPTION_TEXT, SC_TEXT_SIGNAL,
      "The signal to send, as in TERM, INT, STOP, CONT. Default: KILL."},
-    {"socket", 0, "PATH", SESSION, SC_CLI_SESSIONS | SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_SOCKET,
+    {"socket", 0, "PATH", SESSION, SC_CLI_SESSIONS | SC_CLI_KEEPER | SC_CLI_RUN, SC_OPTION_TEXT, SC_TEXT_SOCKET,
      "The keeper's socket. Default: $SNAPCELL_SOCKET, else /run/snapcell/keeper.sock as root, $XDG_RUNTIME_DIR/snapcell/keeper.sock or /tmp/snapcell-UID/keeper.sock."},
     {"sessions", 0, "N", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_SESSIONS,
      "Most sessions at once (1 to 1024; default 64)."},
+    {"pool", 0, "N", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_POOL,
+     "Most cells that wait ahead for single runs (0 to 64; default 4)."},
     {"idle-exit", 0, "TIME", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_IDLE_EXIT,
      "End after so long without sessions and clients. Default: never."},
     {"detach", 0, NULL, SESSION, SC_CLI_KEEPER, SC_OPTION_FLAG, SC_FLAG_DETACH,

@@ -29,6 +29,7 @@ enum sc_cli_flag {
     SC_FLAG_PARENTS = 1 << 7,
     SC_FLAG_RECURSIVE = 1 << 8,
     SC_FLAG_DETACH = 1 << 9,
+    SC_FLAG_WARM = 1 << 10,
 };
 
 enum sc_cli_text {
@@ -43,6 +44,7 @@ enum sc_cli_text {
     SC_TEXT_CONTEXT,
     SC_TEXT_SIGNAL,
     SC_TEXT_SESSIONS,
+    SC_TEXT_POOL,
     SC_TEXT_IDLE_EXIT,
     SC_CLI_TEXTS
 };

@@ -139,6 +139,12 @@ int sc_cli_run(const struct sc_cli_args *args)
 {
     struct run run = {.args = args, .signal_fd = -1};
     struct sc_err err = {0};
+    if (args->flags & SC_FLAG_WARM)
+        return sc_cli_run_warm(args);
+    if (args->texts[SC_TEXT_SOCKET]) {
+        sc_err_usage(&err, "socket", "socket: allowed with --warm");
+        return sc_cli_fail(&err);
+    }
     if (sc_cli_job_init(&run.job, args, &err) < 0)
         return answer_failure(args, &err);
     int status = sc_cli_job_plan(&run.job, &err) < 0 ? answer_failure(args, &err) : run_job(&run);

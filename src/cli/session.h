@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "keeper/client.h"
 #include "result/result.h"
+#include "spec/spec.h"
 
 struct sc_cli_session {
     struct sc_cli_args args;
@@ -14,6 +15,9 @@ struct sc_cli_session {
     struct sc_keeper_client *client;
     int signal_fd; /* signals that stop it */
 };
+
+/* session_start.c: a spec as JSON, its host paths absolute: the keeper has another folder. */
+int sc_cli_session_spec(struct sc_spec *spec, json_t **ret_value, struct sc_err *err);
 
 /* Each word: an exit status. */
 int sc_cli_session_start(struct sc_cli_session *session);

@@ -30,7 +30,7 @@ static int make_all_absolute(struct sc_spec *spec, struct sc_err *err)
 {
     char folder[PATH_MAX];
     if (!getcwd(folder, sizeof folder))
-        return sc_err_sys(err, -errno, "session start: working folder");
+        return sc_err_sys(err, -errno, "working folder");
     int r = make_absolute(&spec->root, folder);
     if (r == 0)
         r = make_absolute(&spec->venv, folder);
@@ -40,14 +40,24 @@ static int make_all_absolute(struct sc_spec *spec, struct sc_err *err)
         r = make_absolute(&spec->files[i].host, folder);
     for (size_t i = 0; i < spec->n_dirs && r == 0; i++)
         r = make_absolute(&spec->dirs[i].host, folder);
-    return r < 0 ? sc_err_sys(err, r, "session start") : 0;
+    return r < 0 ? sc_err_sys(err, r, "request") : 0;
+}
+
+int sc_cli_session_spec(struct sc_spec *spec, json_t **ret_value, struct sc_err *err)
+{
+    json_error_t where;
+    int r = make_all_absolute(spec, err);
+    if (r < 0)
+        return r;
+    char *text = sc_spec_to_json(spec);
+    r = text ? sc_json_load(text, strlen(text), JSON_ALLOW_NUL, ret_value, &where) : -ENOMEM;
+    free(text);
+    return r < 0 ? sc_err_sys(err, r, "request") : 0;
 }
 
 static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct sc_err *err)
 {
     struct sc_spec spec;
-    json_error_t where;
-    char *text = NULL;
     sc_spec_init(&spec);
     int r = args->texts[SC_TEXT_SPEC] ? sc_cli_read_spec(&spec, args->texts[SC_TEXT_SPEC], err) : 0;
     if (r == 0)
@@ -55,14 +65,7 @@ static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct
     if (r == 0)
         r = sc_cli_cgroup_parent(&spec, err);
     if (r == 0)
-        r = make_all_absolute(&spec, err);
-    if (r == 0) {
-        text = sc_spec_to_json(&spec);
-        r = text ? sc_json_load(text, strlen(text), JSON_ALLOW_NUL, ret_value, &where) : -ENOMEM;
-        if (r < 0)
-            sc_err_sys(err, r, "session start: request");
-    }
-    free(text);
+        r = sc_cli_session_spec(&spec, ret_value, err);
     sc_spec_fini(&spec);
     return r;
 }

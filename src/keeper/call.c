@@ -166,6 +166,7 @@ static const struct handler {
     [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
     [SC_KEEPER_SESSION_END] = {.start = end_session},
     [SC_KEEPER_RUN] = {.start = task_start},
+    [SC_KEEPER_ONCE] = {.start = once_start},
     [SC_KEEPER_RUN_INTERRUPT] = {.answer = interrupt_runs},
     [SC_KEEPER_EXEC] = {.start = task_start},
     [SC_KEEPER_COMMAND] = {.start = command_start},
@@ -202,11 +203,6 @@ static void begin_call(struct peer *peer, struct keeper_session *session, uint16
                        struct sc_keeper_request *request)
 {
     struct sc_err err = {0};
-    if (peer->n_calls >= SC_KEEPER_CALLS_MAX) {
-        peer_reply(peer, channel,
-                   sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
-        return;
-    }
     struct call *call = call_new(peer, session, channel, request);
     if (!call) {
         peer_reply(peer, channel, NULL);
@@ -231,6 +227,21 @@ static struct keeper_session *session_of(struct peer *peer, const struct sc_keep
     return NULL;
 }
 
+/* A single run has a session of its own. */
+static void begin_once(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
+{
+    struct keeper_session *session = NULL;
+    struct sc_err err = {0};
+    if (session_open_once(peer->keeper, peer->uid, request, &session, &err) < 0) {
+        peer_reply(peer, channel, sc_keeper_reply_err(&err));
+        return;
+    }
+    begin_call(peer, session, channel, request);
+    if (TAILQ_EMPTY(&session->calls))
+        sc_session_end(session->session);
+    session_arm(session);
+}
+
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
 {
     const struct handler *handler = &HANDLERS[request->verb];
@@ -246,6 +257,11 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
     }
     if (handler->answer)
         peer_reply(peer, channel, handler->answer(peer, session, request));
+    else if (peer->n_calls >= SC_KEEPER_CALLS_MAX)
+        peer_reply(peer, channel,
+                   sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
+    else if (request->verb == SC_KEEPER_ONCE)
+        begin_once(peer, channel, request);
     else
         begin_call(peer, session, channel, request);
     if (session)

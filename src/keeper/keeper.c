@@ -85,6 +85,7 @@ static void close_all(struct keeper *keeper)
     struct peer *peer;
     while ((session = TAILQ_FIRST(&keeper->sessions)))
         session_close(session);
+    warm_close(keeper);
     let_out(keeper);
     while ((peer = TAILQ_FIRST(&keeper->peers)))
         peer_free(peer);
@@ -101,6 +102,9 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
     keeper->idle = evtimer_new(keeper->base, stop, keeper);
     if (!listener || !keeper->idle)
         goto out;
+    if ((r = warm_open(keeper)) < 0)
+        goto out;
+    r = -ENOMEM;
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         signals[i] = evsignal_new(keeper->base, ending[i], stop, keeper);
         if (!signals[i] || event_add(signals[i], NULL) < 0)
@@ -116,6 +120,7 @@ out:
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         if (signals[i])
             event_free(signals[i]);
+    warm_close(keeper);
     if (keeper->idle)
         event_free(keeper->idle);
     if (listener)
@@ -130,6 +135,7 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
     int listener = -1;
     TAILQ_INIT(&keeper.peers);
     TAILQ_INIT(&keeper.sessions);
+    TAILQ_INIT(&keeper.shapes);
     int r = options->path ? 0 : sc_keeper_path(path, err);
     if (r == 0)
         r = sc_keeper_place_take(&keeper.place, options->path ? options->path : path, &listener, err);

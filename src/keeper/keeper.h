@@ -9,11 +9,14 @@
 #define SC_KEEPER_SESSIONS_STANDARD 64
 #define SC_KEEPER_SESSIONS_MOST 1024
 #define SC_KEEPER_CLIENTS_MAX 64
+#define SC_KEEPER_POOL_STANDARD 4
+#define SC_KEEPER_POOL_MOST 64
 
 struct sc_keeper_options {
     const char *path;      /* of the socket; NULL: sc_keeper_path */
     uint64_t idle_ns;      /* ends after so long without sessions and clients; 0: never */
     unsigned sessions;     /* most at once */
+    unsigned pool;         /* most parked cells, of all shapes together; 0: none */
     void (*serving)(void); /* called once, when clients can connect; or NULL */
 };
 

@@ -24,6 +24,8 @@
 #include "keeper/request.h"
 #include "keeper/wire.h"
 #include "plan/plan.h"
+#include "snap/fill.h"
+#include "snap/pool.h"
 #include "snap/session.h"
 
 struct keeper {
@@ -33,7 +35,9 @@ struct keeper {
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
-    unsigned n_peers, n_sessions;
+    TAILQ_HEAD(, shape) shapes;
+    struct event *refill;
+    unsigned n_peers, n_sessions, n_shapes;
     uid_t uid;
 };
 
@@ -110,6 +114,7 @@ void call_resize(struct call *call, const struct sc_keeper_size *size);
 /* The client has room again. */
 void call_room(struct call *call);
 
+extern const struct sc_task_events TASK_EVENTS; /* of a call's task; userdata: the call */
 /* Each starts what the call's request asks for; 0, or the story in `err`. */
 int task_start(struct call *call, struct sc_err *err); /* task.c: runs, and commands given whole */
 int command_start(struct call *call,
@@ -133,6 +138,10 @@ struct keeper_session {
     struct sc_plan *plan;
     struct sc_works *works;
     struct sc_session *session;
+    struct shape *shape;  /* of one run: where its cell is from; plan and works above are not used then */
+    struct sc_fill *fill; /* its files, on their way */
+    enum sc_start start;
+    uint64_t parked_ns, before_ns; /* from the request to the hand-over */
     struct event *readable, *timer;
     TAILQ_HEAD(, call) calls;
     uint32_t last_process;
@@ -146,6 +155,9 @@ int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *r
                  struct keeper_session **ret_session, struct sc_err *err);
 /* Kills what is left; calls that were not answered are now. */
 void session_close(struct keeper_session *session);
+/* One for a single run: without a name, in no list that is told. */
+int session_open_once(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+                      struct keeper_session **ret_session, struct sc_err *err);
 /* NULL: there is none that `uid` may use. */
 struct keeper_session *session_find(struct keeper *keeper, uid_t uid, const char *id);
 /* After anything was asked of it: its clocks may have changed. */
@@ -153,5 +165,40 @@ void session_arm(struct keeper_session *session);
 /* Heap JSON texts. */
 char *session_describe(const struct keeper_session *session);
 char *session_list(const struct keeper *keeper, uid_t uid);
+
+/* ---- once.c: a single run in a session of its own ---- */
+
+int once_start(struct call *call, struct sc_err *err);
+/* What its result tells beside a session's. Its cell is ended. */
+void once_done(struct call *call, struct sc_result *result);
+
+/* ---- warm.c: what cells of one run are made from, and those that are made ahead ---- */
+
+/* A plan and its works; with a key also a pool, and kept for the next requests of its shape. */
+struct shape {
+    TAILQ_ENTRY(shape) entry;
+    struct keeper *keeper;
+    char *key; /* NULL: it serves one request */
+    uid_t owner;
+    struct sc_spec spec;
+    struct sc_host host;
+    struct sc_plan *plan;
+    struct sc_works *works;
+    struct sc_pool *pool;
+    struct event *readable, *timer;
+    unsigned users; /* sessions */
+    uint64_t made_ns, used_ns;
+};
+
+/* Checks `spec` and finds or makes the shape it is served by, with one user more. When that serves only this
+ * request, it has taken what was in `spec`. */
+int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct shape **ret_shape,
+              struct sc_err *err);
+void shape_let_go(struct shape *shape); /* one user less; NULL is fine */
+/* A parked cell, or NULL. */
+struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
+                              const struct sc_session_events *events, uint64_t *ret_parked_ns);
+int warm_open(struct keeper *keeper);
+void warm_close(struct keeper *keeper); /* after the sessions */
 
 #endif

@@ -58,6 +58,7 @@ static const struct row REQUESTS[] = {
     {"session.info", SC_KEEPER_SESSION_INFO, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"session.end", SC_KEEPER_SESSION_END, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"run", SC_KEEPER_RUN, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
+    {"once", SC_KEEPER_ONCE, 0, F_SPEC | F_OUTPUT},
     {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, SESSION, F_SESSION | F_CONTEXT},
     {"exec", SC_KEEPER_EXEC, SESSION | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_OUTPUT | F_COMMAND | F_STDIN | F_LIMITS},
@@ -381,6 +382,19 @@ static int check_code(const struct sc_keeper_request *request, struct sc_err *er
     return 0;
 }
 
+static int check_once(const struct sc_spec *spec, struct sc_err *err)
+{
+    if (spec->mode == SC_MODE_PLAIN)
+        return sc_err_usage(err, "spec.mode", "spec.mode: plain: allowed here are rich, restricted");
+    if (!spec->code)
+        return missing("spec.code", err);
+    if (spec->program || spec->command)
+        return sc_err_usage(err, "spec", "spec: a program's file or a command: allowed here is code");
+    if (spec->n_outs)
+        return sc_err_usage(err, "spec.out", "spec.out: not allowed here: the cell is gone with its answer");
+    return 0;
+}
+
 static int check(const struct sc_keeper_request *request, struct sc_err *err)
 {
     for (size_t i = 0; i < sizeof TEXTS_NEEDED / sizeof *TEXTS_NEEDED; i++) {
@@ -398,6 +412,8 @@ static int check(const struct sc_keeper_request *request, struct sc_err *err)
         return missing("mode", err);
     if (request->background && request->pty)
         return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
+    if (request->verb == SC_KEEPER_ONCE)
+        return check_once(&request->spec, err);
     return request->verb == SC_KEEPER_RUN ? check_code(request, err) : 0;
 }
 

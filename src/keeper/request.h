@@ -15,6 +15,7 @@ enum sc_keeper_verb {
     SC_KEEPER_SESSION_INFO,
     SC_KEEPER_SESSION_END,
     SC_KEEPER_RUN,
+    SC_KEEPER_ONCE,
     SC_KEEPER_RUN_INTERRUPT,
     SC_KEEPER_EXEC,
     SC_KEEPER_COMMAND,
@@ -54,8 +55,8 @@ struct sc_keeper_request {
     bool parents, recursive;
     bool background, pty, no_stdin;
     bool whole; /* the output stands in the reply and is not streamed */
-    /* START: the whole spec. RUN, EXEC, COMMAND: code, command, environment, stdin, folder; limits that were
-     * not given are SC_UNSET. */
+    /* START, ONCE: the whole spec. RUN, EXEC, COMMAND: code, command, environment, stdin, folder; limits that
+     * were not given are SC_UNSET. */
     struct sc_spec spec;
 };
 

@@ -12,6 +12,9 @@
 #include "keeper/parts.h"
 #include "keeper/reply.h"
 
+/* More than any single run may take. */
+#define ONCE_NS (24 * 3600 * SC_NS_PER_S)
+
 static void on_ended(void *userdata, const char *why, const char *message)
 {
     struct keeper_session *session = userdata;
@@ -104,10 +107,19 @@ static int make_plan(struct keeper_session *session, struct sc_err *err)
     return r == 0 ? sc_works_new(session->plan, &session->works, err) : r;
 }
 
+static int watch(struct keeper_session *session, struct sc_err *err)
+{
+    struct event_base *base = session->keeper->base;
+    session->timer = evtimer_new(base, step, session);
+    session->readable = event_new(base, sc_session_fd(session->session), EV_READ | EV_PERSIST, step, session);
+    if (!session->timer || !session->readable || event_add(session->readable, NULL) < 0)
+        return sc_err_sys(err, -ENOMEM, "session");
+    return 0;
+}
+
 static int open_cell(struct keeper_session *session, const struct sc_keeper_request *request,
                      struct sc_err *err)
 {
-    struct event_base *base = session->keeper->base;
     const struct sc_session_options options = {.idle_ns = request->idle_ns, .total_ns = request->total_ns};
     const struct sc_session_events events = {.userdata = session, .ended = on_ended};
     int r = make_plan(session, err);
@@ -115,11 +127,20 @@ static int open_cell(struct keeper_session *session, const struct sc_keeper_requ
         r = sc_session_open(session->works, &options, &events, &session->session, err);
     if (r < 0)
         return r;
-    session->timer = evtimer_new(base, step, session);
-    session->readable = event_new(base, sc_session_fd(session->session), EV_READ | EV_PERSIST, step, session);
-    if (!session->timer || !session->readable || event_add(session->readable, NULL) < 0)
-        return sc_err_sys(err, -ENOMEM, "session");
-    return 0;
+    return watch(session, err);
+}
+
+/* From its shape's pool, or made now. */
+static int open_once_cell(struct keeper_session *session, struct sc_err *err)
+{
+    const struct sc_session_options options = {
+        .idle_ns = ONCE_NS, .total_ns = 2 * ONCE_NS, .end_on_memory = true};
+    const struct sc_session_events events = {.userdata = session, .ended = on_ended};
+    struct shape *shape = session->shape;
+    session->session = shape_take(shape, &options, &events, &session->parked_ns);
+    session->start = session->session ? SC_START_WARM : SC_START_COLD;
+    int r = session->session ? 0 : sc_session_open(shape->works, &options, &events, &session->session, err);
+    return r < 0 ? r : watch(session, err);
 }
 
 static void session_free(struct keeper_session *session)
@@ -129,14 +150,16 @@ static void session_free(struct keeper_session *session)
     if (session->timer)
         event_free(session->timer);
     sc_session_close(session->session);
+    sc_fill_free(session->fill);
+    shape_let_go(session->shape);
     sc_works_free(session->works);
     sc_plan_free(session->plan);
     sc_spec_fini(&session->spec);
     free(session);
 }
 
-int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
-                 struct keeper_session **ret_session, struct sc_err *err)
+static int make_session(struct keeper *keeper, uid_t owner, struct keeper_session **ret_session,
+                        struct sc_err *err)
 {
     unsigned most = keeper->options->sessions;
     if (keeper->n_sessions >= most)
@@ -150,11 +173,15 @@ int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *r
         return sc_err_sys(err, -ENOMEM, "session");
     *session = (struct keeper_session){.keeper = keeper, .owner = owner, .since_ns = sc_now_ns()};
     TAILQ_INIT(&session->calls);
-    session->spec = request->spec;
-    sc_spec_init(&request->spec);
-    int r = choose_id(session, request->name, err);
-    if (r == 0)
-        r = open_cell(session, request, err);
+    sc_spec_init(&session->spec);
+    *ret_session = session;
+    return 0;
+}
+
+/* Into the list, once it lives; frees one that does not. */
+static int add_session(struct keeper_session *session, int r, struct keeper_session **ret_session)
+{
+    struct keeper *keeper = session->keeper;
     if (r < 0) {
         session_free(session);
         return r;
@@ -165,6 +192,34 @@ int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *r
     session_arm(session);
     *ret_session = session;
     return 0;
+}
+
+int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+                 struct keeper_session **ret_session, struct sc_err *err)
+{
+    struct keeper_session *session = NULL;
+    int r = make_session(keeper, owner, &session, err);
+    if (r < 0)
+        return r;
+    session->spec = request->spec;
+    sc_spec_init(&request->spec);
+    r = choose_id(session, request->name, err);
+    if (r == 0)
+        r = open_cell(session, request, err);
+    return add_session(session, r, ret_session);
+}
+
+int session_open_once(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+                      struct keeper_session **ret_session, struct sc_err *err)
+{
+    struct keeper_session *session = NULL;
+    int r = make_session(keeper, owner, &session, err);
+    if (r < 0)
+        return r;
+    r = shape_get(keeper, owner, &request->spec, &session->shape, err);
+    if (r == 0)
+        r = open_once_cell(session, err);
+    return add_session(session, r, ret_session);
 }
 
 static char *last_words(const struct keeper_session *session, const struct call *call)
@@ -244,7 +299,7 @@ char *session_list(const struct keeper *keeper, uid_t uid)
     int r = 0;
     TAILQ_FOREACH(session, &keeper->sessions, entry)
     {
-        if (may_use(session, uid) && r == 0)
+        if (may_use(session, uid) && *session->id && r == 0)
             r = json_array_append_new(list, value_of(session));
     }
     json_t *value = r == 0 ? json_pack("{s:O}", "sessions", list) : NULL;

@@ -35,6 +35,7 @@ static void drop_streamed(struct sc_result *result)
 static void on_done(void *userdata, struct sc_result *result)
 {
     struct call *call = userdata;
+    once_done(call, result);
     if (!call->peer) {
         call_finish(call, NULL);
         return;
@@ -47,7 +48,7 @@ static void on_done(void *userdata, struct sc_result *result)
     call_finish(call, reply);
 }
 
-static const struct sc_task_events EVENTS = {.output = on_output, .display = on_display, .done = on_done};
+const struct sc_task_events TASK_EVENTS = {.output = on_output, .display = on_display, .done = on_done};
 
 static void lower(uint64_t *limit, uint64_t given)
 {
@@ -84,7 +85,7 @@ static int start_run(struct call *call, struct sc_err *err)
     int r = sc_spec_check_mode(&request->spec, err);
     if (r < 0)
         return r;
-    return sc_session_run(call->session->session, &run, &EVENTS, call, &call->task, err);
+    return sc_session_run(call->session->session, &run, &TASK_EVENTS, call, &call->task, err);
 }
 
 static int start_exec(struct call *call, struct sc_err *err)
@@ -98,7 +99,7 @@ static int start_exec(struct call *call, struct sc_err *err)
         .stdin_len = spec->stdin_len,
         .limits = limits_of(call),
     };
-    return sc_session_exec(call->session->session, &exec, &EVENTS, call, &call->task, err);
+    return sc_session_exec(call->session->session, &exec, &TASK_EVENTS, call, &call->task, err);
 }
 
 int task_start(struct call *call, struct sc_err *err)

@@ -101,10 +101,13 @@ static void put_end(struct sc_writer *w, const struct sc_result *result)
     sc_writer_put_text(w, "message", result->message);
 }
 
-static void put_start(struct sc_writer *w)
+static void put_start(struct sc_writer *w, const struct sc_result *result)
 {
     struct sc_writer start = sc_writer_begin();
-    sc_writer_put_text(&start, "kind", "cold");
+    bool warm = result->start == SC_START_WARM;
+    sc_writer_put_text(&start, "kind", warm ? "warm" : "cold");
+    if (warm)
+        sc_writer_put_ms(&start, "parked_ms", result->parked_ns);
     sc_writer_put_text(w, "backend", "native");
     sc_writer_put_part(w, "start", &start);
 }
@@ -143,7 +146,7 @@ char *sc_result_to_json(const struct sc_result *result, int indent)
     put_denials(&w, result);
     put_artifacts(&w, result);
     put_skipped(&w, result);
-    put_start(&w);
+    put_start(&w, result);
     /* 15 digits: nanoseconds of a week, without a double's noise behind them. What the run said about itself
      * keeps all digits it has. */
     size_t flags = indent > 0 ? JSON_INDENT((size_t)indent & 31) : 0;

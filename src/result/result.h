@@ -99,6 +99,9 @@ struct sc_stream {
     bool truncated;
 };
 
+/* WARM: in a cell whose interpreter had been started before the request came. */
+enum sc_start { SC_START_COLD = 0, SC_START_WARM };
+
 struct sc_result {
     enum sc_status status;
     int exit_code;      /* of the program when it exited, else -1 */
@@ -120,6 +123,8 @@ struct sc_result {
     struct sc_inside inside;
     struct json_t *findings; /* of reading the code first: array, or NULL when it was not asked for */
     bool context_lost;       /* of a session's run: its interpreter's state is gone */
+    enum sc_start start;
+    uint64_t parked_ns; /* of a warm start: how long the cell had waited */
 };
 
 void sc_result_init(struct sc_result *result, uint64_t stdout_max, uint64_t stderr_max);

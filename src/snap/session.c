@@ -156,6 +156,19 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
     return 0;
 }
 
+int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
+                     const struct sc_session_events *events, struct sc_err *err)
+{
+    struct sc_session_options resolved;
+    int r = resolve_options(options, &resolved, err);
+    if (r < 0)
+        return r;
+    session->options = resolved;
+    session->events = *events;
+    session->opened_ns = session->touched_ns = sc_now_ns();
+    return 0;
+}
+
 int sc_session_fd(const struct sc_session *session)
 {
     return session->epoll;

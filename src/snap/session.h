@@ -77,10 +77,19 @@ struct sc_session_run {
     size_t stdin_len;
     struct sc_run_limits limits;
     const struct sc_validate *validate; /* of this run; NULL: what the session's spec asks for */
+    const char *const *env; /* NULL-ended NAME=VALUE, added to the interpreter's own; NULL: none */
 };
 int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                    struct sc_err *err);
+
+/* Starts an interpreter ahead of the first run of its kind, which needs no context's name then. */
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err);
+/* 1: it waits for its run; 0: not yet; -ESRCH: it, or the cell, is gone. */
+int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
+/* Another owner takes it, with other events; its clocks start anew. */
+int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
+                     const struct sc_session_events *events, struct sc_err *err);
 
 /* A command, its stdin given whole. With `background` its end does not end its children. */
 struct sc_session_exec {

@@ -13,6 +13,14 @@
 
 /* ---- asking for a run ---- */
 
+static size_t env_bytes(const char *const *env)
+{
+    size_t n = 0;
+    for (; env && *env; env++)
+        n += strlen(*env) + 1;
+    return n;
+}
+
 static int check_run(const struct sc_session_run *run, struct sc_err *err)
 {
     if (run->lang != SC_LANG_PYTHON && run->lang != SC_LANG_NODE && run->lang != SC_LANG_BASH)
@@ -30,6 +38,9 @@ static int check_run(const struct sc_session_run *run, struct sc_err *err)
     if (run->stdin_data && run->stdin_len > SC_SPEC_STDIN_MAX)
         return sc_err_usage(err, "stdin", "stdin: %zu bytes: at most %llu are allowed", run->stdin_len,
                             SC_SPEC_STDIN_MAX);
+    if (env_bytes(run->env) > SC_SPEC_ARGS_BYTES_MAX)
+        return sc_err_usage(err, "env", "env: %zu bytes: at most %llu are allowed", env_bytes(run->env),
+                            SC_SPEC_ARGS_BYTES_MAX);
     size_t len = run->context ? strlen(run->context) : 1;
     if (len == 0 || len > SC_SESSION_NAME_MAX || (run->context && strspn(run->context, NAME_LETTERS) != len))
         return sc_err_usage(err, "context",
@@ -99,15 +110,27 @@ static int make_id(char ret_id[SC_RUNNER_ID_LEN + 1])
     return 0;
 }
 
+static int add_env(struct sc_buf *input, const char *const *env)
+{
+    int r = 0;
+    for (; env && *env && r == 0; env++)
+        r = sc_buf_add(input, *env, strlen(*env) + 1);
+    return r;
+}
+
 static int make_input(struct sc_task *task, const struct sc_session_run *run)
 {
-    char with_stdin[24] = "-";
+    char with_stdin[24] = "-", with_env[24] = "";
     int r = make_id(task->run_id);
+    if (run->env && *run->env)
+        snprintf(with_env, sizeof with_env, " %zu", env_bytes(run->env));
     if (run->stdin_data)
         snprintf(with_stdin, sizeof with_stdin, "%zu", run->stdin_len);
     if (r == 0)
-        r = sc_buf_printf(&task->input, "run %s %zu %s %s\n", task->run_id, run->code_len, with_stdin,
-                          sc_mode_name(run->mode));
+        r = sc_buf_printf(&task->input, "run %s %zu %s %s%s\n", task->run_id, run->code_len, with_stdin,
+                          sc_mode_name(run->mode), with_env);
+    if (r == 0)
+        r = add_env(&task->input, run->env);
     if (r == 0)
         r = sc_buf_add(&task->input, run->code, run->code_len);
     if (r == 0 && run->stdin_data)
@@ -151,9 +174,10 @@ static const char *runner_path(enum sc_lang lang)
                                   : "/snapcell/bash/runner.bash";
 }
 
-static int start_runner(struct sc_session *session, struct sc_task *task, struct sc_err *err)
+/* For this task, or ahead of any: NULL. */
+static int start_runner(struct sc_session *session, struct sc_context *context, struct sc_task *task,
+                        struct sc_err *err)
 {
-    struct sc_context *context = task->context;
     char room[SC_PLAN_INTERPRETER_MAX];
     const char *argv[6];
     size_t n = 0;
@@ -167,10 +191,7 @@ static int start_runner(struct sc_session *session, struct sc_task *task, struct
         argv[n++] = "--restricted";
     argv[n] = NULL;
     const struct sc_command command = {.argv = argv, .flags = SC_COMMAND_RUNNER};
-    int r = sc_process_start(session, task, &command, err);
-    if (r == 0)
-        context->runner = task->process;
-    return r;
+    return sc_process_start(session, context, task, &command, &context->runner, err);
 }
 
 static struct sc_task *first_waiting(const struct sc_session *session, const struct sc_context *context)
@@ -216,7 +237,7 @@ void sc_context_pump(struct sc_session *session, struct sc_context *context)
         remove_context(session, context);
     } else if (task && !runner) {
         context->forget = false;
-        if (start_runner(session, task, &err) < 0) {
+        if (start_runner(session, context, task, &err) < 0) {
             sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s", err.message);
             sc_task_finish(task);
         }
@@ -329,6 +350,28 @@ void sc_context_not_started(struct sc_process *runner, const struct sc_msg_faile
         sc_task_finish(runner->task);
     }
     sc_context_pump(runner->session, context);
+}
+
+/* ---- ahead of a run ---- */
+
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err)
+{
+    const struct sc_session_run kind = {.lang = lang, .mode = mode};
+    struct sc_context *context = NULL;
+    int r = check_run(&kind, err);
+    if (r == 0)
+        r = get_context(session, &kind, &context, err);
+    return r < 0 || context->runner ? r : start_runner(session, context, NULL, err);
+}
+
+int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode)
+{
+    const struct sc_session_run kind = {.lang = lang, .mode = mode};
+    const struct sc_context *context = find(session, name_of(&kind));
+    const struct sc_process *runner = context ? context->runner : NULL;
+    if (session->ending || session->is_over || !runner || runner->killed || runner->exited)
+        return -ESRCH;
+    return runner->reader.is_ready;
 }
 
 int sc_session_restart(struct sc_session *session, const char *name)

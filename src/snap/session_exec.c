@@ -30,6 +30,7 @@ int sc_session_exec(struct sc_session *session, const struct sc_session_exec *ex
         r = sc_task_allowed(session, &exec->limits, err);
     if (r < 0)
         return r;
+    struct sc_process *process = NULL;
     struct sc_task *task = sc_task_new(session, &exec->limits, events, userdata);
     if (!task)
         return sc_err_sys(err, -ENOMEM, "command");
@@ -37,7 +38,7 @@ int sc_session_exec(struct sc_session *session, const struct sc_session_exec *ex
     if (has_input && (r = sc_buf_add(&task->input, exec->stdin_data, exec->stdin_len)) < 0)
         sc_err_sys(err, r, "stdin");
     if (r == 0)
-        r = sc_process_start(session, task, &command, err);
+        r = sc_process_start(session, NULL, task, &command, &process, err);
     if (r < 0) {
         sc_task_free(task);
         return r;

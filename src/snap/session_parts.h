@@ -135,8 +135,9 @@ uint64_t sc_tasks_next_ns(const struct sc_session *session);
 
 /* ---- session_process.c ---- */
 
-int sc_process_start(struct sc_session *session, struct sc_task *task, const struct sc_command *command,
-                     struct sc_err *err);
+/* Of a command: context is NULL. Of a runner: task may be NULL, as when it is started ahead. */
+int sc_process_start(struct sc_session *session, struct sc_context *context, struct sc_task *task,
+                     const struct sc_command *command, struct sc_process **ret_process, struct sc_err *err);
 void sc_process_kill(struct sc_process *process); /* with all that came from it */
 void sc_process_interrupt(struct sc_process *process);
 void sc_process_free(struct sc_process *process);

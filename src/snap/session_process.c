@@ -82,8 +82,8 @@ static void on_failed(void *userdata, const struct sc_msg_failed *failed)
     sc_process_free(process);
 }
 
-int sc_process_start(struct sc_session *session, struct sc_task *task, const struct sc_command *command,
-                     struct sc_err *err)
+int sc_process_start(struct sc_session *session, struct sc_context *context, struct sc_task *task,
+                     const struct sc_command *command, struct sc_process **ret_process, struct sc_err *err)
 {
     static const struct sc_live_op_events events = {
         .started = on_started,
@@ -96,12 +96,12 @@ int sc_process_start(struct sc_session *session, struct sc_task *task, const str
     struct sc_process *process = calloc(1, sizeof *process);
     if (!process)
         return sc_err_sys(err, -ENOMEM, "process");
-    task->begun_ns = sc_now_ns();
+    uint64_t now = sc_now_ns();
     *process = (struct sc_process){
         .session = session,
-        .context = task->context,
+        .context = context,
         .task = task,
-        .patience_ns = task->begun_ns + SC_READY_PATIENCE_NS,
+        .patience_ns = now + SC_READY_PATIENCE_NS,
     };
     sc_runner_init(&process->reader);
     int r = sc_live_command(session->live, command, &events, process, &process->op, err);
@@ -109,9 +109,13 @@ int sc_process_start(struct sc_session *session, struct sc_task *task, const str
         free(process);
         return r;
     }
-    task->process = process;
+    if (task) {
+        task->begun_ns = now;
+        task->process = process;
+    }
     process->next = session->processes;
     session->processes = process;
+    *ret_process = process;
     return 0;
 }
 

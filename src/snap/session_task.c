@@ -59,7 +59,7 @@ struct sc_task *sc_task_new(struct sc_session *session, const struct sc_run_limi
         task->id = ++session->last_id;
     while (task->id == 0);
     sc_result_init(&task->result, limits->stdout, limits->stderr);
-    sc_buf_init(&task->input, SC_SPEC_CODE_MAX + SC_SPEC_STDIN_MAX + 128);
+    sc_buf_init(&task->input, SC_SPEC_CODE_MAX + SC_SPEC_STDIN_MAX + SC_SPEC_ARGS_BYTES_MAX + 128);
     return task;
 }
 

@@ -6,6 +6,7 @@ import threading
 
 CODE_MAX = 16 << 20
 STDIN_MAX = 64 << 20
+ENV_MAX = 1 << 20
 HEAD_MAX = 200
 # Beyond what programs that close or try everything usually count to; lower where the limit of open files is.
 HIGH_FDS = (4000, 1000, 200, 50, 10)
@@ -18,12 +19,12 @@ class ProtocolError(Exception):
 
 
 class Request:
-    """One run that is asked for. `stdin` is None when none was given."""
+    """One run that is asked for. `stdin` is None when none was given; `env` has names and values, as bytes."""
 
-    __slots__ = ("id", "code", "stdin", "mode")
+    __slots__ = ("id", "code", "stdin", "mode", "env")
 
-    def __init__(self, run_id, code, stdin, mode):
-        self.id, self.code, self.stdin, self.mode = run_id, code, stdin, mode
+    def __init__(self, run_id, code, stdin, mode, env=()):
+        self.id, self.code, self.stdin, self.mode, self.env = run_id, code, stdin, mode, env
 
 
 def encoded(message):
@@ -93,9 +94,10 @@ class Channel:
                 raise ProtocolError("a line of more than %d bytes" % HEAD_MAX)
             if not self._more(0):
                 return None
-        run_id, code_bytes, stdin_bytes, mode = _parse_head(self._exactly(end + 1)[:-1])
+        run_id, code_bytes, stdin_bytes, mode, env_bytes = _parse_head(self._exactly(end + 1)[:-1])
+        env = _parse_env(self._exactly(env_bytes))
         code = self._exactly(code_bytes)
-        return Request(run_id, code, None if stdin_bytes is None else self._exactly(stdin_bytes), mode)
+        return Request(run_id, code, None if stdin_bytes is None else self._exactly(stdin_bytes), mode, env)
 
     def send(self, message):
         self.send_line(encoded(message))
@@ -118,9 +120,18 @@ class Channel:
 
 def _parse_head(line):
     words = line.decode("ascii", "replace").split(" ")
-    if len(words) != 5 or words[0] != "run" or words[4] not in ("rich", "restricted"):
+    if len(words) not in (5, 6) or words[0] != "run" or words[4] not in ("rich", "restricted"):
         raise ProtocolError("not a run: %r" % line)
-    return (words[1], _count(words[2], CODE_MAX), None if words[3] == "-" else _count(words[3], STDIN_MAX), words[4])
+    return (words[1], _count(words[2], CODE_MAX), None if words[3] == "-" else _count(words[3], STDIN_MAX), words[4],
+            _count(words[5], ENV_MAX) if len(words) == 6 else 0)
+
+
+def _parse_env(block):
+    """NAME=VALUE entries, each ended by a null byte, as (name, value) pairs."""
+    pairs = [entry.partition(b"=")[::2] for entry in block.split(b"\0")[:-1]]
+    if block[-1:] not in (b"", b"\0") or not all(name for name, _ in pairs):
+        raise ProtocolError("not an environment: %r" % block[:80])
+    return pairs
 
 
 def _count(word, most):

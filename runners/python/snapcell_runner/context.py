@@ -1,5 +1,6 @@
 """One context: the namespace, and what happens from a request to its result."""
 import builtins
+import os
 import signal
 import sys
 
@@ -72,6 +73,8 @@ class Context:
         self._interrupted = False
         self._runs += 1
         name = "<run %d>" % self._runs
+        if request.env:
+            os.environb.update(request.env)
         text = None
         try:
             text = source_text(request.code)

@@ -1,0 +1,91 @@
+/* A single run in a fresh cell: files, then the run, then the end of the cell. */
+#include <errno.h>
+#include <string.h>
+
+#include "keeper/parts.h"
+#include "keeper/reply.h"
+
+/* A shape that serves this request only has taken its spec, and its cell has files and environment already.
+ */
+static bool is_fed(const struct call *call)
+{
+    return !call->session->shape->key;
+}
+
+static const struct sc_spec *spec_of(const struct call *call)
+{
+    return is_fed(call) ? &call->session->shape->spec : &call->request.spec;
+}
+
+static int run(struct call *call, struct sc_err *err)
+{
+    const struct sc_spec *spec = spec_of(call);
+    struct sc_session *session = call->session->session;
+    const struct sc_session_run run = {
+        .lang = spec->lang,
+        .mode = spec->mode,
+        .code = spec->code,
+        .code_len = spec->code_len,
+        .stdin_data = spec->stdin_data,
+        .stdin_len = spec->stdin_len,
+        .limits = {.wall = spec->limits.wall,
+                   .cpu = spec->limits.cpu,
+                   .stdout = spec->limits.stdout,
+                   .stderr = spec->limits.stderr},
+        .validate = spec->validate.on ? &spec->validate : NULL,
+        .env = is_fed(call) ? NULL : (const char *const *)spec->env.v,
+    };
+    call->session->before_ns = sc_now_ns() - call->session->since_ns;
+    int r = sc_session_run(session, &run, &TASK_EVENTS, call, &call->task, err);
+    /* What was cancelled while its files went in has a result like any other. */
+    if (r == 0 && (call->cancelled || !call->peer))
+        (void)sc_session_cancel(session, call->task);
+    return r;
+}
+
+/* Ends the call, too. */
+static void refuse(struct call *call, char *text)
+{
+    struct sc_session *session = call->session->session;
+    call_finish(call, text);
+    sc_session_end(session);
+}
+
+static void on_files(void *userdata, int r, const struct sc_err *err)
+{
+    struct call *call = userdata;
+    struct sc_err story = {0};
+    if (r == -EPIPE)
+        return; /* the end of the session answers */
+    if (r < 0)
+        refuse(call, sc_keeper_reply_err(err));
+    else if (run(call, &story) < 0)
+        refuse(call, sc_keeper_reply_err(&story));
+}
+
+int once_start(struct call *call, struct sc_err *err)
+{
+    const struct sc_spec *spec = spec_of(call);
+    struct keeper_session *session = call->session;
+    if (is_fed(call) || spec->n_files == 0)
+        return run(call, err);
+    /* The interpreter of a cell made for this starts meanwhile. */
+    int r = sc_session_prepare(session->session, spec->lang, spec->mode, err);
+    return r < 0 ? r
+                 : sc_fill_start(sc_session_live(session->session), spec->files, spec->n_files, on_files,
+                                 call, &session->fill, err);
+}
+
+void once_done(struct call *call, struct sc_result *result)
+{
+    struct keeper_session *session = call->session;
+    if (call->request.verb != SC_KEEPER_ONCE)
+        return;
+    result->start = session->start;
+    result->parked_ns = session->parked_ns;
+    /* All that passed from the request to the hand-over. */
+    result->usage.start_ns += result->usage.queue_ns + session->before_ns;
+    result->usage.queue_ns = 0;
+    result->context_lost = false; /* nobody could come back to it */
+    sc_session_end(session->session);
+}

@@ -1,0 +1,304 @@
+/* Shapes: what cells of single runs are made from, kept for the next requests of the same kind, each with its
+ * pool of parked cells. One user's requests never share a shape with another's.
+ *
+ * All pools together hold no more cells than the keeper may park: for one more of a shape that is asked for,
+ * the shape that was not asked for longest gives one up. Cells are made one at a time, when no single run is
+ * on its way and none has come for a moment. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell/cell.h"
+#include "keeper/parts.h"
+#include "snap/shape.h"
+
+#define SHAPES_MOST 16
+#define QUIET_NS (2 * SC_NS_PER_MS)
+/* A template shows the files of the host's that were copied into it: not for ever. */
+#define SHAPE_AGE_NS (3600 * SC_NS_PER_S)
+
+static void shape_free(struct shape *shape)
+{
+    if (shape->key) {
+        TAILQ_REMOVE(&shape->keeper->shapes, shape, entry);
+        shape->keeper->n_shapes--;
+    }
+    if (shape->readable)
+        event_free(shape->readable);
+    if (shape->timer)
+        event_free(shape->timer);
+    sc_pool_free(shape->pool);
+    sc_works_free(shape->works);
+    sc_plan_free(shape->plan);
+    sc_spec_fini(&shape->spec);
+    free(shape->key);
+    free(shape);
+}
+
+/* ---- pools on the event loop ---- */
+
+static void arm(struct event *timer, uint64_t due)
+{
+    uint64_t now = sc_now_ns();
+    if (due == UINT64_MAX) {
+        evtimer_del(timer);
+        return;
+    }
+    uint64_t wait_us = due > now ? (due - now + 999) / 1000 : 0;
+    const struct timeval wait = {.tv_sec = (time_t)(wait_us / 1000000),
+                                 .tv_usec = (suseconds_t)(wait_us % 1000000)};
+    evtimer_add(timer, &wait);
+}
+
+static void arm_pool(struct shape *shape)
+{
+    arm(shape->timer, sc_pool_next_ns(shape->pool));
+}
+
+static void wait_for_quiet(struct keeper *keeper)
+{
+    if (keeper->options->pool && keeper->refill)
+        arm(keeper->refill, sc_now_ns() + QUIET_NS);
+}
+
+static void step_pool(evutil_socket_t fd, short what, void *userdata)
+{
+    struct shape *shape = userdata;
+    (void)fd;
+    (void)what;
+    sc_pool_step(shape->pool);
+    arm_pool(shape);
+    if (sc_pool_is_short(shape->pool))
+        wait_for_quiet(shape->keeper);
+}
+
+static bool is_busy(const struct keeper *keeper)
+{
+    const struct keeper_session *session;
+    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    {
+        if (session->shape && !TAILQ_EMPTY(&session->calls))
+            return true;
+    }
+    return false;
+}
+
+static unsigned count_parked(const struct keeper *keeper)
+{
+    const struct shape *shape;
+    unsigned n = 0;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        n += sc_pool_size(shape->pool);
+    }
+    return n;
+}
+
+/* The one that was not asked for longest, of those that have a cell to give up. */
+static struct shape *find_giver(const struct keeper *keeper, const struct shape *taker)
+{
+    struct shape *shape, *giver = NULL;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (sc_pool_size(shape->pool) > 0 && shape->used_ns < (giver ? giver : taker)->used_ns)
+            giver = shape;
+    }
+    return giver;
+}
+
+/* False: there is none. */
+static bool make_room(struct keeper *keeper, const struct shape *taker)
+{
+    if (count_parked(keeper) < keeper->options->pool)
+        return true;
+    struct shape *giver = find_giver(keeper, taker);
+    if (!giver)
+        return false;
+    sc_pool_give_up(giver->pool);
+    arm_pool(giver);
+    return true;
+}
+
+static void refill(evutil_socket_t fd, short what, void *userdata)
+{
+    struct keeper *keeper = userdata;
+    struct shape *shape;
+    (void)fd;
+    (void)what;
+    if (is_busy(keeper))
+        return; /* its answer calls again */
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        struct sc_err err = {0};
+        if (!sc_pool_is_short(shape->pool) || !make_room(keeper, shape))
+            continue;
+        /* One that cannot be made is tried again later; requests are served by cells made for them, which
+         * tell what is wrong. */
+        (void)sc_pool_make(shape->pool, &err);
+        arm_pool(shape);
+        return;
+    }
+}
+
+int warm_open(struct keeper *keeper)
+{
+    keeper->refill = evtimer_new(keeper->base, refill, keeper);
+    return keeper->refill ? 0 : -ENOMEM;
+}
+
+void warm_close(struct keeper *keeper)
+{
+    struct shape *shape;
+    while ((shape = TAILQ_FIRST(&keeper->shapes)))
+        shape_free(shape);
+    if (keeper->refill)
+        event_free(keeper->refill);
+    keeper->refill = NULL;
+}
+
+/* ---- shapes ---- */
+
+void shape_let_go(struct shape *shape)
+{
+    if (!shape)
+        return;
+    wait_for_quiet(shape->keeper);
+    shape->users--;
+    if (shape->users == 0 && !shape->key)
+        shape_free(shape);
+}
+
+static int make_plan(struct shape *shape, struct sc_err *err)
+{
+    struct sc_spec *spec = &shape->spec;
+    const struct sc_host_options options = {.cgroup_parent = spec->cgroup_parent, .want_scope = true};
+    int r = sc_host_probe(&shape->host, &options, err);
+    if (r == 0)
+        r = sc_spec_check(spec, shape->host.memory_bytes, err);
+    if (r == 0)
+        r = sc_plan_make(spec, &shape->host, &shape->plan, err);
+    return r == 0 ? sc_works_new(shape->plan, &shape->works, err) : r;
+}
+
+static int make_pool(struct shape *shape, struct sc_err *err)
+{
+    struct event_base *base = shape->keeper->base;
+    const struct sc_pool_options options = {
+        .works = shape->works,
+        .lang = shape->plan->lang,
+        .mode = shape->spec.mode,
+        .most = shape->keeper->options->pool,
+    };
+    int r = sc_pool_new(&options, &shape->pool, err);
+    if (r < 0)
+        return r;
+    shape->timer = evtimer_new(base, step_pool, shape);
+    shape->readable = event_new(base, sc_pool_fd(shape->pool), EV_READ | EV_PERSIST, step_pool, shape);
+    if (!shape->timer || !shape->readable || event_add(shape->readable, NULL) < 0)
+        return sc_err_sys(err, -ENOMEM, "pool");
+    return 0;
+}
+
+/* Takes `spec` and `key`; a key makes it one that stays. */
+static int make_shape(struct keeper *keeper, uid_t owner, struct sc_spec *spec, char *key,
+                      struct shape **ret_shape, struct sc_err *err)
+{
+    struct shape *shape = calloc(1, sizeof *shape);
+    if (!shape) {
+        free(key);
+        return sc_err_sys(err, -ENOMEM, "shape");
+    }
+    *shape = (struct shape){.keeper = keeper, .key = key, .owner = owner, .made_ns = sc_now_ns()};
+    shape->spec = *spec;
+    sc_spec_init(spec);
+    if (key) {
+        TAILQ_INSERT_TAIL(&keeper->shapes, shape, entry);
+        keeper->n_shapes++;
+    }
+    int r = make_plan(shape, err);
+    if (r == 0 && key)
+        r = make_pool(shape, err);
+    if (r < 0) {
+        shape_free(shape);
+        return r;
+    }
+    *ret_shape = shape;
+    return 0;
+}
+
+static struct shape *find(struct keeper *keeper, uid_t owner, const char *key)
+{
+    struct shape *shape;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (shape->owner == owner && !strcmp(shape->key, key))
+            return shape;
+    }
+    return NULL;
+}
+
+/* Those that nobody uses and that are old, or in the way of a new one. */
+static void forget_shapes(struct keeper *keeper)
+{
+    struct shape *shape, *next, *oldest = NULL;
+    uint64_t now = sc_now_ns();
+    for (shape = TAILQ_FIRST(&keeper->shapes); shape; shape = next) {
+        next = TAILQ_NEXT(shape, entry);
+        if (shape->users > 0)
+            continue;
+        if (now >= shape->made_ns + SHAPE_AGE_NS)
+            shape_free(shape);
+        else if (!oldest || shape->used_ns < oldest->used_ns)
+            oldest = shape;
+    }
+    if (oldest && keeper->n_shapes >= SHAPES_MOST)
+        shape_free(oldest);
+}
+
+/* One that stays, for all requests of this kind; 0 and NULL: it is not to be had. */
+static int get_pooled(struct keeper *keeper, uid_t owner, const struct sc_spec *spec,
+                      struct shape **ret_shape, struct sc_err *err)
+{
+    struct sc_spec of_shape;
+    int r = sc_shape_of(spec, &of_shape);
+    if (r < 0)
+        return sc_err_sys(err, r, "shape");
+    char *key = sc_shape_key(&of_shape);
+    forget_shapes(keeper);
+    *ret_shape = key ? find(keeper, owner, key) : NULL;
+    if (!key)
+        r = sc_err_sys(err, -ENOMEM, "shape");
+    else if (*ret_shape || keeper->n_shapes >= SHAPES_MOST)
+        free(key);
+    else
+        r = make_shape(keeper, owner, &of_shape, key, ret_shape, err);
+    sc_spec_fini(&of_shape);
+    return r;
+}
+
+int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct shape **ret_shape,
+              struct sc_err *err)
+{
+    struct shape *shape = NULL;
+    int r = sc_spec_check(spec, 0, err);
+    if (r == 0 && keeper->options->pool && !sc_shape_misfit(spec))
+        r = get_pooled(keeper, owner, spec, &shape, err);
+    if (r == 0 && !shape)
+        r = make_shape(keeper, owner, spec, NULL, &shape, err);
+    if (r < 0)
+        return r;
+    shape->users++;
+    shape->used_ns = sc_now_ns();
+    *ret_shape = shape;
+    return 0;
+}
+
+struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
+                              const struct sc_session_events *events, uint64_t *ret_parked_ns)
+{
+    if (!shape->pool)
+        return NULL;
+    struct sc_session *session = sc_pool_take(shape->pool, options, events, ret_parked_ns);
+    arm_pool(shape);
+    return session;
+}

@@ -1,0 +1,251 @@
+#include "snap/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/fd.h"
+#include "base/num.h"
+
+/* A parked session's own clocks never come first. */
+#define PARKED_IDLE_NS (24 * 3600 * SC_NS_PER_S)
+
+struct parked {
+    struct sc_session *session;
+    uint64_t since_ns; /* its making; from when it is ready, that */
+    bool ready;
+};
+
+struct sc_pool {
+    struct sc_pool_options options; /* resolved */
+    int epoll;
+    struct parked cells[SC_POOL_MOST]; /* by age, the oldest first */
+    unsigned n_cells, wanted;
+    unsigned spare; /* the fewest ready ones of this period */
+    uint64_t period_end_ns, pause_end_ns;
+};
+
+static unsigned count_ready(const struct sc_pool *pool)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < pool->n_cells; i++)
+        n += pool->cells[i].ready;
+    return n;
+}
+
+static void note_spare(struct sc_pool *pool)
+{
+    unsigned ready = count_ready(pool);
+    pool->spare = ready < pool->spare ? ready : pool->spare;
+}
+
+static struct sc_session *pull(struct sc_pool *pool, unsigned at)
+{
+    struct sc_session *session = pool->cells[at].session;
+    (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, sc_session_fd(session), NULL);
+    pool->n_cells--;
+    memmove(&pool->cells[at], &pool->cells[at + 1], (pool->n_cells - at) * sizeof pool->cells[0]);
+    return session;
+}
+
+static void drop(struct sc_pool *pool, unsigned at)
+{
+    sc_session_close(pull(pool, at));
+}
+
+static void begin_period(struct sc_pool *pool, uint64_t now)
+{
+    pool->period_end_ns = now + pool->options.period_ns;
+    pool->spare = count_ready(pool);
+}
+
+/* Takes what the cell has told. False: it is gone. */
+static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
+{
+    struct sc_err err = {0};
+    int prepared = sc_session_step(cell->session, &err);
+    if (prepared == 0)
+        prepared = sc_session_is_prepared(cell->session, pool->options.lang, pool->options.mode);
+    if (prepared > 0 && !cell->ready) {
+        cell->ready = true;
+        cell->since_ns = now;
+    }
+    return prepared >= 0;
+}
+
+/* ---- life ---- */
+
+int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool, struct sc_err *err)
+{
+    struct sc_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return sc_err_sys(err, -ENOMEM, "pool");
+    pool->options = *options;
+    if (!pool->options.age_ns)
+        pool->options.age_ns = SC_POOL_AGE_NS;
+    if (!pool->options.period_ns)
+        pool->options.period_ns = SC_POOL_PERIOD_NS;
+    if (pool->options.most > SC_POOL_MOST)
+        pool->options.most = SC_POOL_MOST;
+    pool->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (pool->epoll < 0) {
+        int r = -errno;
+        free(pool);
+        return sc_err_sys(err, r, "pool");
+    }
+    begin_period(pool, sc_now_ns());
+    *ret_pool = pool;
+    return 0;
+}
+
+void sc_pool_free(struct sc_pool *pool)
+{
+    if (!pool)
+        return;
+    while (pool->n_cells > 0)
+        drop(pool, pool->n_cells - 1);
+    sc_close(&pool->epoll);
+    free(pool);
+}
+
+int sc_pool_fd(const struct sc_pool *pool)
+{
+    return pool->epoll;
+}
+
+unsigned sc_pool_size(const struct sc_pool *pool)
+{
+    return pool->n_cells;
+}
+
+unsigned sc_pool_wanted(const struct sc_pool *pool)
+{
+    return pool->wanted;
+}
+
+/* ---- clocks ---- */
+
+uint64_t sc_pool_next_ns(const struct sc_pool *pool)
+{
+    uint64_t next = pool->wanted > 0 ? pool->period_end_ns : UINT64_MAX;
+    for (unsigned i = 0; i < pool->n_cells; i++) {
+        const struct parked *cell = &pool->cells[i];
+        next = sc_min_u64(next, sc_session_next_ns(cell->session));
+        next = sc_min_u64(next, cell->since_ns + pool->options.age_ns);
+    }
+    if (pool->n_cells < pool->wanted && sc_now_ns() < pool->pause_end_ns)
+        next = sc_min_u64(next, pool->pause_end_ns);
+    return next;
+}
+
+static void end_period(struct sc_pool *pool, uint64_t now)
+{
+    if (pool->spare > 0 && pool->wanted > 0)
+        pool->wanted--;
+    begin_period(pool, now);
+}
+
+void sc_pool_step(struct sc_pool *pool)
+{
+    uint64_t now = sc_now_ns();
+    for (unsigned i = pool->n_cells; i-- > 0;) {
+        struct parked *cell = &pool->cells[i];
+        if (!is_well(pool, cell, now)) {
+            pool->pause_end_ns = now + SC_POOL_PAUSE_NS; /* the next one may fare no better */
+            drop(pool, i);
+        } else if (now >= cell->since_ns + pool->options.age_ns) {
+            drop(pool, i);
+        }
+    }
+    if (now >= pool->period_end_ns)
+        end_period(pool, now);
+    while (pool->n_cells > pool->wanted)
+        drop(pool, 0);
+    note_spare(pool);
+}
+
+/* ---- cells come and go ---- */
+
+static int adopt(struct sc_session *session, const struct sc_session_options *options,
+                 const struct sc_session_events *events)
+{
+    struct sc_err err = {0};
+    return sc_session_adopt(session, options, events, &err);
+}
+
+struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
+                                const struct sc_session_events *events, uint64_t *ret_parked_ns)
+{
+    uint64_t now = sc_now_ns();
+    for (unsigned i = 0; i < pool->n_cells;) {
+        struct parked *cell = &pool->cells[i];
+        /* One that died a moment ago is not handed out. */
+        if (!is_well(pool, cell, now) || now >= cell->since_ns + pool->options.age_ns) {
+            drop(pool, i);
+        } else if (!cell->ready) {
+            i++;
+        } else {
+            uint64_t since_ns = cell->since_ns;
+            struct sc_session *session = pull(pool, i);
+            note_spare(pool);
+            if (adopt(session, options, events) == 0) {
+                *ret_parked_ns = now - since_ns;
+                return session;
+            }
+            sc_session_close(session);
+        }
+    }
+    pool->spare = 0;
+    if (pool->wanted < pool->options.most)
+        pool->wanted++;
+    return NULL;
+}
+
+bool sc_pool_is_short(const struct sc_pool *pool)
+{
+    return pool->n_cells < pool->wanted && pool->n_cells == count_ready(pool) &&
+           sc_now_ns() >= pool->pause_end_ns;
+}
+
+static int make(struct sc_pool *pool, struct sc_session **ret_session, struct sc_err *err)
+{
+    const struct sc_session_options options = {.idle_ns = PARKED_IDLE_NS, .total_ns = PARKED_IDLE_NS};
+    struct sc_session *session = NULL;
+    int r = sc_session_open(pool->options.works, &options, NULL, &session, err);
+    if (r == 0)
+        r = sc_session_prepare(session, pool->options.lang, pool->options.mode, err);
+    if (r == 0) {
+        struct epoll_event event = {.events = EPOLLIN};
+        if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, sc_session_fd(session), &event) < 0)
+            r = sc_err_sys(err, -errno, "pool");
+    }
+    if (r < 0) {
+        sc_session_close(session);
+        return r;
+    }
+    *ret_session = session;
+    return 0;
+}
+
+int sc_pool_make(struct sc_pool *pool, struct sc_err *err)
+{
+    struct sc_session *session = NULL;
+    if (pool->n_cells >= pool->options.most)
+        return sc_err_sys(err, -ENOBUFS, "pool");
+    int r = make(pool, &session, err);
+    if (r < 0) {
+        pool->pause_end_ns = sc_now_ns() + SC_POOL_PAUSE_NS;
+        return r;
+    }
+    pool->cells[pool->n_cells++] = (struct parked){.session = session, .since_ns = sc_now_ns()};
+    return 0;
+}
+
+void sc_pool_give_up(struct sc_pool *pool)
+{
+    if (pool->n_cells > 0)
+        drop(pool, 0);
+    if (pool->wanted > 0)
+        pool->wanted--;
+}

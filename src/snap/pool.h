@@ -1,0 +1,52 @@
+/* A pool of parked cells of one shape (snap/shape.h): sealed, the interpreter started and waiting for its
+ * run. Each is taken once and never comes back.
+ *
+ * Theory of operation. The pool holds as many cells as were lately asked for and not there, up to a most, and
+ * gives up one for each period in which one was never needed. It makes them only when its owner says so, one
+ * at a time: the next not before the interpreter of the last is ready. A cell that died, or is too old, is
+ * dropped, and is missing like one that was taken.
+ *
+ * An event source like sc_live (cell/live.h). Nothing is called back.
+ */
+#ifndef SC_SNAP_POOL_H
+#define SC_SNAP_POOL_H
+
+#include "cell/cell.h"
+#include "snap/session.h"
+
+struct sc_pool;
+
+#define SC_POOL_MOST 64
+#define SC_POOL_AGE_NS (300 * SC_NS_PER_S)   /* the oldest that is still taken */
+#define SC_POOL_PERIOD_NS (60 * SC_NS_PER_S) /* after which one that was not needed is given up */
+#define SC_POOL_PAUSE_NS (10 * SC_NS_PER_S)  /* after a cell that could not be made, or died by itself */
+
+struct sc_pool_options {
+    struct sc_works *works; /* of a plan that stays; outlives the pool */
+    enum sc_lang lang;
+    enum sc_mode mode;
+    unsigned most;      /* cells; at most SC_POOL_MOST */
+    uint64_t age_ns;    /* 0: SC_POOL_AGE_NS */
+    uint64_t period_ns; /* 0: SC_POOL_PERIOD_NS */
+};
+
+int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool, struct sc_err *err);
+void sc_pool_free(struct sc_pool *pool); /* and its cells; NULL is fine */
+int sc_pool_fd(const struct sc_pool *pool);
+uint64_t sc_pool_next_ns(const struct sc_pool *pool);
+void sc_pool_step(struct sc_pool *pool);
+
+/* A ready cell, the oldest, which is the caller's from now on, with these events; NULL: there is none, and
+ * one more is wanted from now on. */
+struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
+                                const struct sc_session_events *events, uint64_t *ret_parked_ns);
+/* Is it time to make one more? */
+bool sc_pool_is_short(const struct sc_pool *pool);
+/* Makes one; returns before it is ready. */
+int sc_pool_make(struct sc_pool *pool, struct sc_err *err);
+/* Gives up the oldest cell, for the sake of another pool, and wants one less. */
+void sc_pool_give_up(struct sc_pool *pool);
+unsigned sc_pool_size(const struct sc_pool *pool);   /* cells, ready or not */
+unsigned sc_pool_wanted(const struct sc_pool *pool); /* how many it would have */
+
+#endif

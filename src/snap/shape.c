@@ -1,0 +1,142 @@
+#include "snap/shape.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define KEY_MAX (4u << 20)
+
+/* What an interpreter, its C library or a library of numbers reads once, at its start or so early that a
+ * value that comes later may be missed: docs/warm-cells.md. A "*" at the end stands for anything. */
+static const char *const READ_AT_START[] = {
+    "PYTHON*",     "NODE_*",          "UV_*",    "BASH*",      "LD_*",
+    "MALLOC_*",    "GLIBC_*",         "LC_*",    "LANG*",      "LOCPATH",
+    "NLSPATH",     "GCONV_*",         "CHARSET", "TZ",         "TZDIR",
+    "HOME",        "TMPDIR",          "TEMP",    "TMP",        "OMP_*",
+    "OPENBLAS_*",  "GOTO_*",          "MKL_*",   "BLIS_*",     "NUMEXPR_*",
+    "VECLIB_*",    "KMP_*",           "RAYON_*", "POLARS_*",   "MPL*",
+    "OPENSSL_*",   "SSL_*",           "ICU_*",   "RES_*",      "LOCALDOMAIN",
+    "HOSTALIASES", "POSIXLY_CORRECT", "__*",     "READLINE_*", "INPUTRC",
+};
+
+/* Names that a running Bash keeps for itself: read-only, or with a meaning of their own. */
+static const char *const BASHS_OWN[] = {
+    "SHELLOPTS", "IFS",        "UID",        "EUID",    "PPID",       "GROUPS", "PWD",
+    "OLDPWD",    "SECONDS",    "RANDOM",     "SRANDOM", "LINENO",     "OPTIND", "OPTARG",
+    "OPTERR",    "SHLVL",      "_",          "PS*",     "EPOCH*",     "HIST*",  "FUNC*",
+    "DIRSTACK",  "PIPESTATUS", "REPLY",      "MAPFILE", "COPROC",     "COMP*",  "GLOBIGNORE",
+    "CDPATH",    "ENV",        "EXECIGNORE", "FIGNORE", "TIMEFORMAT", "TMOUT",  "PROMPT_*",
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static bool matches(const char *pattern, const char *name, size_t len)
+{
+    size_t fixed = strcspn(pattern, "*");
+    return pattern[fixed] ? len >= fixed && !strncmp(pattern, name, fixed)
+                          : len == fixed && !strncmp(pattern, name, len);
+}
+
+static bool is_among(const char *const *patterns, size_t n, const char *name, size_t len)
+{
+    for (size_t i = 0; i < n; i++)
+        if (matches(patterns[i], name, len))
+            return true;
+    return false;
+}
+
+bool sc_shape_env_fits(const char *entry, enum sc_lang lang)
+{
+    size_t len = strcspn(entry, "=");
+    if (is_among(READ_AT_START, COUNT(READ_AT_START), entry, len))
+        return false;
+    /* A shell has no variable of another name; it would drop it. */
+    bool is_name = strspn(entry, LETTERS "0123456789") == len && strchr(LETTERS, *entry) && len > 0;
+    return lang != SC_LANG_BASH || (is_name && !is_among(BASHS_OWN, COUNT(BASHS_OWN), entry, len));
+}
+
+const char *sc_shape_misfit(const struct sc_spec *spec)
+{
+    if (spec->mode == SC_MODE_PLAIN)
+        return "mode plain";
+    if (spec->n_dirs)
+        return "folders";
+    if (spec->program)
+        return "a program's file";
+    if (spec->n_outs)
+        return "artifacts";
+    for (size_t i = 0; i < spec->env.n; i++)
+        if (!sc_shape_env_fits(spec->env.v[i], spec->lang))
+            return "a variable that is read when the interpreter starts";
+    return NULL;
+}
+
+/* The parked cell has the most that any request may have; each run has its own limits. Where the processor
+ * limit is one of each process, because the host can do no other, it is set before the interpreter starts. */
+static void open_limits(const struct sc_spec *spec, struct sc_limits *limits)
+{
+    static const char *const of_runs[] = {"wall", "stdout", "stderr", "cpu"};
+    size_t n = COUNT(of_runs) - (spec->allow_degraded & SC_DEGRADE_CPU ? 1 : 0);
+    for (size_t i = 0; i < n; i++) {
+        const struct sc_limit_row *row = sc_limit_row_by_option(of_runs[i], strlen(of_runs[i]));
+        *sc_limit_value(limits, row) = row->standard;
+    }
+}
+
+int sc_shape_of(const struct sc_spec *spec, struct sc_spec *ret_spec)
+{
+    struct sc_spec shape = *spec;
+    static char nothing[] = "";
+    /* Not copied and then dropped: it may be large, and secret. */
+    shape.code = nothing;
+    shape.code_len = 0;
+    shape.program = NULL;
+    shape.command = false;
+    shape.env = (struct sc_strv){0};
+    shape.stdin_data = nothing;
+    shape.stdin_len = 0;
+    shape.stdin_fd = -1;
+    shape.files = NULL;
+    shape.n_files = 0;
+    shape.outs = NULL;
+    shape.n_outs = 0;
+    shape.validate = (struct sc_validate){0};
+    open_limits(spec, &shape.limits);
+    return sc_spec_copy(&shape, ret_spec);
+}
+
+static int add_identity(struct sc_buf *key, const char *path)
+{
+    struct stat st;
+    if (!path)
+        return 0;
+    return stat(path, &st) < 0 ? sc_buf_printf(key, "%s: none\n", path)
+                               : sc_buf_printf(key, "%s: %llx:%llx\n", path, (unsigned long long)st.st_dev,
+                                               (unsigned long long)st.st_ino);
+}
+
+char *sc_shape_key(const struct sc_spec *shape)
+{
+    struct sc_buf key;
+    char *text = sc_spec_to_json(shape), *whole = NULL;
+    sc_buf_init(&key, KEY_MAX);
+    int r = text ? sc_buf_add_str(&key, text) : -ENOMEM;
+    if (r == 0)
+        r = add_identity(&key, shape->root);
+    if (r == 0)
+        r = add_identity(&key, shape->venv);
+    if (r == 0)
+        r = add_identity(&key, shape->interpreter);
+    if (r == 0)
+        r = sc_buf_add(&key, "", 1);
+    if (r == 0)
+        whole = strdup((const char *)key.data);
+    sc_buf_fini(&key);
+    free(text);
+    return whole;
+}

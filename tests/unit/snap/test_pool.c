@@ -1,0 +1,301 @@
+/* A pool whose sessions are none: what it makes, hands out, drops, and how many it wants. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "snap/pool.h"
+
+/* Long enough to be met in no step that does not wait for it. */
+#define SHORT_NS (30 * SC_NS_PER_MS)
+
+struct sc_session {
+    int fd;
+    int prepared; /* as sc_session_is_prepared tells */
+    bool adopted;
+};
+
+static struct sc_session *made[32];
+static unsigned n_made, n_alive;
+static int open_fails;
+static struct sc_pool *pool;
+static const struct sc_session_options OPTIONS = {.end_on_memory = true};
+static const struct sc_session_events EVENTS = {0};
+
+int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
+                    const struct sc_session_events *events, struct sc_session **ret_session,
+                    struct sc_err *err)
+{
+    (void)works;
+    (void)options;
+    (void)events;
+    if (open_fails)
+        return sc_err_sys(err, open_fails, "session");
+    struct sc_session *session = calloc(1, sizeof *session);
+    session->fd = eventfd(0, EFD_CLOEXEC);
+    made[n_made++] = session;
+    n_alive++;
+    *ret_session = session;
+    return 0;
+}
+
+void sc_session_close(struct sc_session *session)
+{
+    if (!session)
+        return;
+    close(session->fd);
+    free(session);
+    n_alive--;
+}
+
+int sc_session_fd(const struct sc_session *session)
+{
+    return session->fd;
+}
+
+uint64_t sc_session_next_ns(const struct sc_session *session)
+{
+    (void)session;
+    return UINT64_MAX;
+}
+
+int sc_session_step(struct sc_session *session, struct sc_err *err)
+{
+    (void)session;
+    (void)err;
+    return 0;
+}
+
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err)
+{
+    (void)session;
+    (void)err;
+    assert_int_equal(lang, SC_LANG_PYTHON);
+    assert_int_equal(mode, SC_MODE_RICH);
+    return 0;
+}
+
+int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode)
+{
+    (void)lang;
+    (void)mode;
+    return session->prepared;
+}
+
+int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
+                     const struct sc_session_events *events, struct sc_err *err)
+{
+    (void)err;
+    assert_ptr_equal(options, &OPTIONS);
+    assert_ptr_equal(events, &EVENTS);
+    session->adopted = true;
+    return 0;
+}
+
+static void open_pool(unsigned most, uint64_t age_ns, uint64_t period_ns)
+{
+    struct sc_err err = {0};
+    const struct sc_pool_options options = {
+        .lang = SC_LANG_PYTHON, .mode = SC_MODE_RICH, .most = most, .age_ns = age_ns, .period_ns = period_ns};
+    assert_int_equal(sc_pool_new(&options, &pool, &err), 0);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    n_made = n_alive = 0;
+    open_fails = 0;
+    pool = NULL;
+    return 0;
+}
+
+/* Every session was closed, by whoever had it. */
+static int end(void **state)
+{
+    (void)state;
+    sc_pool_free(pool);
+    return n_alive == 0 ? 0 : -1;
+}
+
+static struct sc_session *take(void)
+{
+    uint64_t parked_ns = UINT64_MAX;
+    struct sc_session *session = sc_pool_take(pool, &OPTIONS, &EVENTS, &parked_ns);
+    if (session) {
+        assert_true(session->adopted);
+        assert_true(parked_ns < 60 * SC_NS_PER_S);
+    }
+    return session;
+}
+
+static void make(int prepared)
+{
+    struct sc_err err = {0};
+    assert_true(sc_pool_is_short(pool));
+    assert_int_equal(sc_pool_make(pool, &err), 0);
+    made[n_made - 1]->prepared = prepared;
+    sc_pool_step(pool);
+}
+
+/* Until the pool's own clock has come. */
+static void wait_for_clock(void)
+{
+    uint64_t next = sc_pool_next_ns(pool), now = sc_now_ns();
+    assert_true(next < now + 10 * SC_NS_PER_S);
+    if (next > now)
+        poll(NULL, 0, (int)((next - now) / SC_NS_PER_MS + 1));
+    sc_pool_step(pool);
+}
+
+static void nothing_is_made_before_it_was_missed(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_false(sc_pool_is_short(pool));
+    assert_int_equal(sc_pool_next_ns(pool), UINT64_MAX);
+    assert_null(take());
+    assert_true(sc_pool_is_short(pool));
+}
+
+static void each_is_taken_once(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    assert_null(take());
+    make(1);
+    make(1);
+    assert_false(sc_pool_is_short(pool));
+    struct sc_session *first = take(), *second = take();
+    assert_ptr_equal(first, made[0]);
+    assert_ptr_equal(second, made[1]);
+    assert_null(take());
+    assert_int_equal(sc_pool_size(pool), 0);
+    assert_int_equal(sc_pool_wanted(pool), 3);
+    sc_session_close(first);
+    sc_session_close(second);
+}
+
+static void one_at_a_time(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    assert_null(take());
+    make(0);
+    assert_false(sc_pool_is_short(pool)); /* the first is not ready */
+    assert_null(take());
+    made[0]->prepared = 1;
+    sc_pool_step(pool);
+    assert_true(sc_pool_is_short(pool));
+}
+
+static void the_most_is_kept(void **state)
+{
+    (void)state;
+    struct sc_err err = {0};
+    open_pool(2, 0, 0);
+    for (int i = 0; i < 30; i++)
+        assert_null(take());
+    assert_int_equal(sc_pool_wanted(pool), 2);
+    make(1);
+    make(1);
+    assert_false(sc_pool_is_short(pool));
+    assert_int_equal(sc_pool_make(pool, &err), -ENOBUFS);
+}
+
+static void the_dead_are_replaced(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    make(1);
+    made[0]->prepared = -ESRCH;
+    assert_null(take()); /* found out when it was asked for */
+    assert_int_equal(n_alive, 0);
+    make(1);
+    made[1]->prepared = -ESRCH;
+    sc_pool_step(pool); /* or told by its cell */
+    assert_int_equal(n_alive, 0);
+    /* The next may fare no better: not at once. */
+    assert_false(sc_pool_is_short(pool));
+    assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_NS);
+}
+
+static void the_old_are_replaced(void **state)
+{
+    (void)state;
+    open_pool(4, SHORT_NS, 0);
+    assert_null(take());
+    make(1);
+    wait_for_clock();
+    assert_int_equal(sc_pool_size(pool), 0);
+    make(1);
+    poll(NULL, 0, SHORT_NS / SC_NS_PER_MS + 1);
+    assert_null(take()); /* also when nobody has looked meanwhile */
+}
+
+static void those_not_needed_are_given_up(void **state)
+{
+    (void)state;
+    open_pool(4, 0, SHORT_NS);
+    assert_null(take());
+    assert_null(take());
+    make(1);
+    make(1);
+    wait_for_clock(); /* a period in which there was not always one to spare */
+    while (sc_pool_wanted(pool) > 0)
+        wait_for_clock();
+    assert_int_equal(sc_pool_size(pool), 0);
+    assert_int_equal(sc_pool_next_ns(pool), UINT64_MAX);
+}
+
+static void one_is_given_to_another_pool(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    assert_null(take());
+    make(1);
+    make(1);
+    sc_pool_give_up(pool);
+    assert_int_equal(sc_pool_size(pool), 1);
+    assert_int_equal(sc_pool_wanted(pool), 1);
+    assert_int_equal(n_alive, 1);
+}
+
+static void what_cannot_be_made(void **state)
+{
+    (void)state;
+    struct sc_err err = {0};
+    open_pool(4, 0, 0);
+    assert_null(take());
+    open_fails = -EMFILE;
+    assert_int_equal(sc_pool_make(pool, &err), -EMFILE);
+    assert_int_equal(sc_pool_size(pool), 0);
+    assert_false(sc_pool_is_short(pool)); /* later */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_is_made_before_it_was_missed),
+        TEST(each_is_taken_once),
+        TEST(one_at_a_time),
+        TEST(the_most_is_kept),
+        TEST(the_dead_are_replaced),
+        TEST(the_old_are_replaced),
+        TEST(those_not_needed_are_given_up),
+        TEST(one_is_given_to_another_pool),
+        TEST(what_cannot_be_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
