@@ -146,8 +146,7 @@ def test_limits(keeper, options, code, status, hit):
     if keeper.cli.accept and hit != "wall":
         pytest.skip("this host has no limits of a whole cell")
     result = warm(keeper, "python", code, *options)
-    assert result["status"] in (status, "error" if hit == "memory" else status)
-    assert hit in result["limits_hit"] or result["status"] == "error"
+    assert result["status"] == status and hit in result["limits_hit"], result
 
 
 def test_output_is_cut_at_the_requests_own_limit(keeper):
@@ -173,7 +172,10 @@ def test_without_a_pool_all_is_cold(keepers):
     for _ in range(3):
         result = run(keeper, "python", "print(1)")
         assert (result["start"], result["stdout"]) == ({"kind": "cold"}, "1\n")
-    assert keeper.cells() == []
+    until = time.monotonic() + PATIENCE
+    while keeper.cells():  # the last one may still be dying
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_mode_plain_is_refused(usage):
@@ -183,8 +185,8 @@ def test_mode_plain_is_refused(usage):
     assert done.returncode == 2 and b"allowed with --warm" in done.stderr
 
 
-def once(keeper, code, **more):
-    spec = {"language": "python", "mode": "rich", "code": code, **accepted(keeper), **more}
+def once(keeper, source, **more):
+    spec = {"language": "python", "mode": "rich", "code": source, **accepted(keeper), **more}
     return {"request": "once", "spec": spec, "output": "reply"}
 
 
@@ -201,8 +203,8 @@ def accepted(keeper):
 ])
 def test_what_once_refuses(keeper, more, field):
     with Wire(keeper) as wire:
-        assert wire.ask(once(keeper, "1", **more))["error"]["kind"] == "usage"
-        assert field in json.dumps(wire.ask(once(keeper, "1", **more))["error"])
+        assert wire.ask(**once(keeper, "1", **more))["error"]["kind"] == "usage"
+        assert field in json.dumps(wire.ask(**once(keeper, "1", **more))["error"])
 
 
 def test_a_burst_falls_to_cells_made_for_it(keeper):
@@ -211,7 +213,7 @@ def test_a_burst_falls_to_cells_made_for_it(keeper):
 
     def ask(number):
         with Wire(keeper) as wire:
-            result = wire.ask(once(keeper, "import os; print(%d, os.environ['N'])" % number, env={"N": str(number)}))["ok"]
+            result = wire.ask(**once(keeper, "import os; print(%d, os.environ['N'])" % number, env={"N": str(number)}))["ok"]
             assert result["stdout"] == "%d %d\n" % (number, number), result
             kinds.append(result["start"]["kind"])
 
@@ -226,7 +228,7 @@ def test_a_burst_falls_to_cells_made_for_it(keeper):
 def test_a_client_that_goes_takes_its_run_along(keeper):
     warm(keeper, "python", "1")
     wire = Wire(keeper)
-    wire.ask_only(once(keeper, "while True: pass", limits={"wall_ms": 3600000, "cpu_ms": 3600000}))
+    wire.begin(**once(keeper, "while True: pass", limits={"wall_ms": 3600000, "cpu_ms": 3600000}))
     time.sleep(0.2)
     wire.close()
     until = time.monotonic() + PATIENCE
@@ -260,7 +262,7 @@ def test_a_parked_cell_that_dies_is_replaced(keeper):
 
 def test_200_runs_leave_nothing(keeper):
     with Wire(keeper) as wire:
-        kinds = [wire.ask(once(keeper, "print(%d)" % i))["ok"]["start"]["kind"] for i in range(200)]
+        kinds = [wire.ask(**once(keeper, "print(%d)" % i))["ok"]["start"]["kind"] for i in range(200)]
     assert len(kinds) == 200
     held = len(os.listdir("/proc/%d/fd" % keeper.child.pid))
     for _ in range(20):

@@ -101,13 +101,14 @@ class Runner:
         self.pending = bytearray(rest)
         return json.loads(line.decode("utf-8"), parse_constant=lambda word: refuse("not JSON: " + word))
 
-    def start(self, code, stdin=None, mode="rich"):
-        """Sends a run and returns its id."""
+    def start(self, code, stdin=None, mode="rich", env=None):
+        """Sends a run and returns its id. `env` is a block of bytes."""
         code = code.encode() if isinstance(code, str) else code
         run_id = secrets.token_hex(8)
-        head = "run %s %d %s %s\n" % (run_id, len(code), "-" if stdin is None else len(stdin), mode)
+        more = "" if env is None else " %d" % len(env)
+        head = "run %s %d %s %s%s\n" % (run_id, len(code), "-" if stdin is None else len(stdin), mode, more)
         self.socket.settimeout(PATIENCE_S)
-        self.socket.sendall(head.encode() + code + (stdin or b""))
+        self.socket.sendall(head.encode() + (env or b"") + code + (stdin or b""))
         return run_id
 
     def finish(self, run_id, patience_s=PATIENCE_S):
@@ -121,8 +122,8 @@ class Runner:
             assert said["op"] == "display", said
             displays.append(said["data"])
 
-    def run(self, code, stdin=None, mode="rich", patience_s=PATIENCE_S):
-        return self.finish(self.start(code, stdin, mode), patience_s)
+    def run(self, code, stdin=None, mode="rich", patience_s=PATIENCE_S, env=None):
+        return self.finish(self.start(code, stdin, mode, env), patience_s)
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)

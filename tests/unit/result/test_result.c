@@ -176,6 +176,11 @@ static void a_rich_result(void **state)
     assert_non_null(strstr(text, "\"wall_ms\": 12.345678,"));
     assert_non_null(strstr(text, "\"start\": {\"kind\": \"cold\"}, \"value\": {"));
     free(text);
+    result.start = SC_START_WARM;
+    result.parked_ns = 1500 * 1000;
+    text = sc_result_to_json(&result, 0);
+    assert_non_null(strstr(text, "\"start\": {\"kind\": \"warm\", \"parked_ms\": 1.5}"));
+    free(text);
     text = sc_result_to_json(&result, 2);
     assert_non_null(strstr(text, "  },\n  \"value\": {\n    \"text/plain\""));
     free(text);
