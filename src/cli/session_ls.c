@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/say.h"
 #include "cli/session.h"
 
@@ -23,6 +24,17 @@ static const char *text_of(const json_t *object, const char *name)
 static double seconds_of(const json_t *object, const char *name)
 {
     return json_number_value(json_object_get(object, name)) / 1000;
+}
+
+/* A name of the cell's: it may hold newlines, and shall not make up lines of its own. 4 bytes for each, as
+ * \xNN, and never cut. */
+static int add_name(struct sc_buf *text, const char *name)
+{
+    size_t len = strlen(name), room = 4 * len + 16;
+    char *shown = malloc(room);
+    int r = shown ? sc_buf_add_str(text, sc_text_show(shown, room, name, len)) : -ENOMEM;
+    free(shown);
+    return r;
 }
 
 /* ---- sessions ---- */
@@ -95,9 +107,13 @@ static void add_entry(void *userdata, const json_t *entry)
     }
     if (localtime_r(&seconds, &parts))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
-    sc_buf_printf(&listing->text, "%c%s %12lld %s %s%s%s\n", kind, text_of(entry, "mode"),
-                  json_integer_value(json_object_get(entry, "size")), when, text_of(entry, "name"),
-                  *target ? " -> " : "", target);
+    sc_buf_printf(&listing->text, "%c%s %12lld %s ", kind, text_of(entry, "mode"),
+                  json_integer_value(json_object_get(entry, "size")), when);
+    add_name(&listing->text, text_of(entry, "name"));
+    if (*target)
+        sc_buf_add_str(&listing->text, " -> ");
+    add_name(&listing->text, target);
+    sc_buf_add(&listing->text, "\n", 1);
 }
 
 static int take_events(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)
@@ -156,10 +172,15 @@ static void tell_change(void *userdata, const json_t *event)
         (void)sc_cli_print_json(sc_json_dump(event, JSON_COMPACT));
         return;
     }
-    char *line = NULL;
-    bool folder = json_is_true(json_object_get(event, "folder"));
-    if (asprintf(&line, "%s %s%s", text_of(event, "change"), text_of(event, "path"), folder ? "/" : "") >= 0)
-        (void)sc_cli_print(line);
+    struct sc_buf line;
+    sc_buf_init(&line, TEXT_MAX);
+    int r = sc_buf_printf(&line, "%s ", text_of(event, "change"));
+    if (r == 0)
+        r = add_name(&line, text_of(event, "path"));
+    if (r == 0 && json_is_true(json_object_get(event, "folder")))
+        r = sc_buf_add(&line, "/", 1);
+    (void)sc_cli_print(r < 0 ? NULL : sc_buf_steal(&line, NULL));
+    sc_buf_fini(&line);
 }
 
 static int take_changes(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)

@@ -179,12 +179,17 @@ static int start_runner(struct sc_session *session, struct sc_context *context, 
                         struct sc_err *err)
 {
     char room[SC_PLAN_INTERPRETER_MAX];
-    const char *argv[6];
+    const char *argv[8];
     size_t n = 0;
     argv[n++] = sc_plan_interpreter(session->plan, context->lang, room);
     if (context->lang == SC_LANG_BASH) {
         argv[n++] = "--norc";
         argv[n++] = "--noprofile";
+    }
+    if (context->mode ==
+        SC_MODE_RESTRICTED) { /* nothing that stands in the home folder is run at its start */
+        argv[n++] = "-E";
+        argv[n++] = "-s";
     }
     argv[n++] = runner_path(context->lang);
     if (context->mode == SC_MODE_RESTRICTED)

@@ -179,6 +179,23 @@ def test_interrupt_from_elsewhere(work):
 
 # ---- reading code first ----
 
+def test_a_restricted_run_starts_nothing_of_the_home_folder(work):
+    """Python runs lines of *.pth files of the user's own packages before its program; whoever may upload files could write one."""
+    plant = """
+import os, site
+folder = site.getusersitepackages()
+os.makedirs(folder)
+for line, name in (("import sys; print('planted')", "x.pth"), ("print('planted')", "usercustomize.py"),
+                   ("print('planted')", "sitecustomize.py")):
+    with open(os.path.join(folder, name), "w") as f:
+        f.write(line + "\\n")
+"""
+    assert work("exec", "work", "--", "python3", "-c", plant).returncode == 0
+    assert b"planted" in work("exec", "work", "--", "python3", "-c", "1").stdout
+    done = work("run", "work", "--python", "--mode", "restricted", "-c", "print('mine')")
+    assert (done.returncode, done.stdout) == (0, b"mine\n")
+
+
 def test_code_is_read_first(work):
     done = work.python("work", "x = 1\nimport subprocess", "--validate", "block")
     assert said(done, 126).startswith("snapcell: Blocked: subprocess (line 2)")
@@ -343,6 +360,13 @@ def test_small_operations(work):
     assert "No such file" in said(work("ls", "work", "a"), 1)
     assert "/etc/x: " in said(work("put", "work", "-", "/etc/x", input=b""), 1)
     assert "Is a directory" in said(work("put", "work", "-", "/home/user/..", input=b""), 1)
+
+
+def test_a_name_makes_up_no_lines(work):
+    assert work("exec", "work", "--", "bash", "-c", "mkdir d; touch d/$'x\\n-0755  99 forged'; ln -s $'y\\nforged' d/z").returncode == 0
+    lines = text(work("ls", "work", "d")).splitlines()
+    assert [x.split()[5:] for x in lines] == [["99", "forged"], ["->", "y\\x0aforged"]], lines
+    assert lines[0].split()[4] == "x\\x0a-0755"
 
 
 def test_watch(work):

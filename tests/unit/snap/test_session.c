@@ -85,7 +85,7 @@ static void runners(void **state)
     ask(&run, 1);
     run.lang = SC_LANG_BASH;
     ask(&run, 2);
-    assert_string_equal(fake.ops[0].argv, "/usr/bin/python3 /snapcell/python/runner.py --restricted");
+    assert_string_equal(fake.ops[0].argv, "/usr/bin/python3 -E -s /snapcell/python/runner.py --restricted");
     assert_string_equal(fake.ops[1].argv, "/usr/bin/node /snapcell/node/runner.js");
     assert_string_equal(fake.ops[2].argv, "/bin/bash --norc --noprofile /snapcell/bash/runner.bash");
     fake_fails(1, -ENOENT, "exec", "node");
