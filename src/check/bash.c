@@ -11,16 +11,6 @@
 #define USE_NETWORK_FILE "?network-file"
 #define USE_WRITE_OUTSIDE "?write-outside"
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
-static uint32_t parent_of(const struct sc_reading *reading, uint32_t node)
-{
-    return reading->tree.nodes[node].parent;
-}
-
 static bool is_one_of(const char *word, const char *const *words)
 {
     for (; *words; words++)
@@ -96,18 +86,13 @@ static const char *ansi_c(struct sc_reading *reading, const char *text, size_t l
     return text_in(reading, &room);
 }
 
-static const char *constant(struct sc_reading *reading, uint32_t node)
-{
-    return node == SC_NO_NODE ? NULL : sc_values_constant(sc_reading_value(reading, node));
-}
-
 /* Parts side by side: e"va"l. */
 static const char *concatenated(struct sc_reading *reading, uint32_t node)
 {
     struct room room = {.len = 0};
     for (uint32_t child = sc_tree_first(&reading->tree, node); child != SC_NO_NODE;
          child = sc_tree_next(&reading->tree, child)) {
-        const char *text = constant(reading, child);
+        const char *text = sc_reading_constant(reading, child);
         if (!text)
             return NULL;
         while (*text)
@@ -128,7 +113,8 @@ static void variable_value(struct sc_reading *reading, uint32_t expansion, struc
     uint32_t name = sc_tree_first(&reading->tree, expansion);
     size_t len;
     values->other = true;
-    if (kind_of(reading, name) != SC_KIND_VARIABLE_NAME || sc_tree_next(&reading->tree, name) != SC_NO_NODE)
+    if (sc_reading_kind(reading, name) != SC_KIND_VARIABLE_NAME ||
+        sc_tree_next(&reading->tree, name) != SC_NO_NODE)
         return;
     const char *text = sc_reading_text(reading, name, &len);
     const struct sc_meaning *meaning =
@@ -141,7 +127,7 @@ static const char *text_value(struct sc_reading *reading, uint32_t node)
 {
     size_t len;
     const char *text = sc_reading_text(reading, node, &len);
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_WORD:
     case SC_KIND_NUMBER:
         return unescaped(reading, text, len, NULL);
@@ -162,7 +148,7 @@ static const char *text_value(struct sc_reading *reading, uint32_t node)
 
 static void bash_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_COMMAND_NAME:
         sc_values_join(values, sc_reading_value(reading, sc_tree_first(&reading->tree, node)));
         break;
@@ -199,21 +185,21 @@ static void bind_node(struct sc_reading *reading, uint32_t node)
     size_t len;
     uint32_t name = sc_tree_field(tree, node, SC_FIELD_NAME),
              value = sc_tree_field(tree, node, SC_FIELD_VALUE);
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_VARIABLE_ASSIGNMENT:
-        if (kind_of(reading, name) == SC_KIND_VARIABLE_NAME) {
+        if (sc_reading_kind(reading, name) == SC_KIND_VARIABLE_NAME) {
             bool adds = value != SC_NO_NODE && tree->nodes[value].start - tree->nodes[name].end > 1;
             bind(reading, name, adds ? SC_NO_NODE : value);
         }
         break;
     case SC_KIND_VARIABLE_NAME:
-        if (kind_of(reading, tree->nodes[node].parent) == SC_KIND_FOR_STATEMENT)
+        if (sc_reading_kind(reading, tree->nodes[node].parent) == SC_KIND_FOR_STATEMENT)
             bind(reading, node, SC_NO_NODE);
         break;
     case SC_KIND_WORD:
         /* An argument may name a variable that its command sets. */
         sc_reading_text(reading, node, &len);
-        if (kind_of(reading, tree->nodes[node].parent) == SC_KIND_COMMAND && len < 64)
+        if (sc_reading_kind(reading, tree->nodes[node].parent) == SC_KIND_COMMAND && len < 64)
             bind(reading, node, SC_NO_NODE);
         break;
     default:
@@ -255,7 +241,7 @@ static void use_wrapped(struct sc_reading *reading, uint32_t command, uint32_t w
 {
     for (uint32_t at = sc_tree_next(&reading->tree, word); at != SC_NO_NODE;
          at = sc_tree_next(&reading->tree, at)) {
-        const char *text = constant(reading, at);
+        const char *text = sc_reading_constant(reading, at);
         if (!is_argument(reading, at) ||
             (text && (text[0] == '-' || isdigit((unsigned char)text[0]) || strchr(text, '='))))
             continue;
@@ -270,7 +256,7 @@ static void use_after_exec(struct sc_reading *reading, uint32_t command, uint32_
     static const char *const options[] = {"-exec", "-execdir", "-ok", "-okdir", NULL};
     for (uint32_t at = sc_tree_next(&reading->tree, word); at != SC_NO_NODE;
          at = sc_tree_next(&reading->tree, at)) {
-        const char *text = constant(reading, at);
+        const char *text = sc_reading_constant(reading, at);
         uint32_t next = sc_tree_next(&reading->tree, at);
         if (text && is_one_of(text, options) && next != SC_NO_NODE)
             use_command(reading, command, next);
@@ -284,18 +270,19 @@ static bool is_given_text(struct sc_reading *reading, uint32_t command, uint32_t
     const struct sc_tree *tree = &reading->tree;
     bool has_operand = false;
     for (uint32_t at = sc_tree_next(tree, word); at != SC_NO_NODE; at = sc_tree_next(tree, at)) {
-        const char *text = constant(reading, at);
-        if ((text && is_one_of(text, options)) || kind_of(reading, at) == SC_KIND_PROCESS_SUBSTITUTION ||
-            kind_of(reading, at) == SC_KIND_HERESTRING_REDIRECT)
+        const char *text = sc_reading_constant(reading, at);
+        if ((text && is_one_of(text, options)) ||
+            sc_reading_kind(reading, at) == SC_KIND_PROCESS_SUBSTITUTION ||
+            sc_reading_kind(reading, at) == SC_KIND_HERESTRING_REDIRECT)
             return true;
         has_operand |= is_argument(reading, at) && !(text && text[0] == '-');
     }
-    uint32_t above = parent_of(reading, command);
+    uint32_t above = sc_reading_parent(reading, command);
     if (has_operand || above == SC_NO_NODE)
         return false;
-    if (kind_of(reading, above) == SC_KIND_REDIRECTED_STATEMENT)
+    if (sc_reading_kind(reading, above) == SC_KIND_REDIRECTED_STATEMENT)
         return true;
-    return kind_of(reading, above) == SC_KIND_PIPELINE && sc_tree_first(tree, above) != command;
+    return sc_reading_kind(reading, above) == SC_KIND_PIPELINE && sc_tree_first(tree, above) != command;
 }
 
 static void use_named(struct sc_reading *reading, uint32_t command, uint32_t word, const char *name)
@@ -327,7 +314,7 @@ static void use_command(struct sc_reading *reading, uint32_t command, uint32_t w
 static bool is_arithmetic(const struct sc_reading *reading, uint32_t name)
 {
     size_t len;
-    return kind_of(reading, sc_tree_first(&reading->tree, name)) == SC_KIND_ARITHMETIC_EXPANSION &&
+    return sc_reading_kind(reading, sc_tree_first(&reading->tree, name)) == SC_KIND_ARITHMETIC_EXPANSION &&
            sc_reading_text(reading, name, &len)[0] == '(';
 }
 
@@ -369,7 +356,7 @@ static void walk_redirect(struct sc_reading *reading, uint32_t node)
 static void bash_walk(struct sc_reading *reading)
 {
     for (uint32_t node = 0; node < reading->tree.n; node++)
-        switch (kind_of(reading, node)) {
+        switch (sc_reading_kind(reading, node)) {
         case SC_KIND_COMMAND:
             walk_command(reading, node);
             break;

@@ -7,11 +7,6 @@
 const struct sc_reader SC_READER_NODE = {sc_javascript_bind, sc_javascript_value, sc_javascript_walk,
                                          sc_javascript_canonical};
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
 /* "\u0065" or "\u{65}" at `text`: its length, and the character if it is one of ASCII, as all names that
  * rules speak of are; others become "_". 0: no escape. */
 static size_t escape_at(const char *text, size_t len, char *ret_character)
@@ -148,11 +143,11 @@ static void bind_own(struct sc_reading *reading, uint32_t scope, uint32_t patter
 {
     if (pattern == SC_NO_NODE)
         return;
-    if (is_name(kind_of(reading, pattern))) {
+    if (is_name(sc_reading_kind(reading, pattern))) {
         bind_in(reading, scope, pattern, (struct sc_binding){.how = SC_BIND_OWN, .firm = true});
         return;
     }
-    switch (kind_of(reading, pattern)) {
+    switch (sc_reading_kind(reading, pattern)) {
     case SC_KIND_ASSIGNMENT_PATTERN:
     case SC_KIND_OBJECT_ASSIGNMENT_PATTERN:
         bind_own(reading, scope, sc_tree_field(&reading->tree, pattern, SC_FIELD_LEFT));
@@ -184,20 +179,21 @@ static void bind_members(struct sc_reading *reading, uint32_t scope, uint32_t pa
     for (uint32_t child = sc_tree_first(tree, pattern); child != SC_NO_NODE;
          child = sc_tree_next(tree, child)) {
         uint32_t key = child, target = child;
-        if (kind_of(reading, child) == SC_KIND_OBJECT_ASSIGNMENT_PATTERN)
+        if (sc_reading_kind(reading, child) == SC_KIND_OBJECT_ASSIGNMENT_PATTERN)
             key = target = sc_tree_field(tree, child, SC_FIELD_LEFT);
-        if (kind_of(reading, child) == SC_KIND_PAIR_PATTERN) {
+        if (sc_reading_kind(reading, child) == SC_KIND_PAIR_PATTERN) {
             key = sc_tree_field(tree, child, SC_FIELD_KEY);
             target = sc_tree_field(tree, child, SC_FIELD_VALUE);
-            if (kind_of(reading, target) == SC_KIND_ASSIGNMENT_PATTERN)
+            if (sc_reading_kind(reading, target) == SC_KIND_ASSIGNMENT_PATTERN)
                 target = sc_tree_field(tree, target, SC_FIELD_LEFT);
         }
         const char *name = NULL;
-        if (is_name(kind_of(reading, key)) || kind_of(reading, key) == SC_KIND_PROPERTY_IDENTIFIER)
+        if (is_name(sc_reading_kind(reading, key)) ||
+            sc_reading_kind(reading, key) == SC_KIND_PROPERTY_IDENTIFIER)
             name = sc_javascript_identifier(reading, key);
-        else if (kind_of(reading, key) == SC_KIND_STRING)
+        else if (sc_reading_kind(reading, key) == SC_KIND_STRING)
             name = sc_values_constant(sc_reading_value(reading, key));
-        if (name && target != SC_NO_NODE && is_name(kind_of(reading, target)))
+        if (name && target != SC_NO_NODE && is_name(sc_reading_kind(reading, target)))
             bind_in(reading, scope, target,
                     (struct sc_binding){.how = SC_BIND_MEMBER, .node = value, .name = name, .firm = true});
         else
@@ -210,7 +206,7 @@ static void bind_target(struct sc_reading *reading, uint32_t scope, uint32_t tar
 {
     const struct sc_tree *tree = &reading->tree;
     uint32_t part = 0;
-    switch (kind_of(reading, target)) {
+    switch (sc_reading_kind(reading, target)) {
     case SC_KIND_IDENTIFIER:
         bind_in(reading, scope, target,
                 (struct sc_binding){.how = SC_BIND_VALUE, .node = value, .firm = firm});
@@ -221,7 +217,7 @@ static void bind_target(struct sc_reading *reading, uint32_t scope, uint32_t tar
     case SC_KIND_ARRAY_PATTERN:
         for (uint32_t child = sc_tree_first(tree, target); child != SC_NO_NODE;
              child = sc_tree_next(tree, child), part++)
-            if (is_name(kind_of(reading, child)))
+            if (is_name(sc_reading_kind(reading, child)))
                 bind_in(reading, scope, child,
                         (struct sc_binding){.how = SC_BIND_PART, .node = value, .part = part, .firm = firm});
             else
@@ -262,14 +258,14 @@ static void bind_import(struct sc_reading *reading, uint32_t statement)
     const char *module = sc_javascript_source(reading, statement);
     for (uint32_t clause = sc_tree_first(tree, statement); clause != SC_NO_NODE;
          clause = sc_tree_next(tree, clause)) {
-        if (kind_of(reading, clause) == SC_KIND_IMPORT_REQUIRE_CLAUSE) {
+        if (sc_reading_kind(reading, clause) == SC_KIND_IMPORT_REQUIRE_CLAUSE) {
             uint32_t name = sc_tree_first(tree, clause);
             bind_imported(reading, name, sc_javascript_source(reading, clause));
         }
-        if (kind_of(reading, clause) != SC_KIND_IMPORT_CLAUSE)
+        if (sc_reading_kind(reading, clause) != SC_KIND_IMPORT_CLAUSE)
             continue;
         for (uint32_t one = sc_tree_first(tree, clause); one != SC_NO_NODE; one = sc_tree_next(tree, one))
-            switch (kind_of(reading, one)) {
+            switch (sc_reading_kind(reading, one)) {
             case SC_KIND_IDENTIFIER:
                 bind_imported(reading, one, module);
                 break;
@@ -289,7 +285,7 @@ static void bind_import(struct sc_reading *reading, uint32_t statement)
 static void bind_declarator(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
-    bool is_var = kind_of(reading, tree->nodes[node].parent) == SC_KIND_VARIABLE_DECLARATION;
+    bool is_var = sc_reading_kind(reading, tree->nodes[node].parent) == SC_KIND_VARIABLE_DECLARATION;
     uint32_t scope = is_var ? function_scope(reading, reading->scope_of[node]) : reading->scope_of[node];
     uint32_t name = sc_tree_field(tree, node, SC_FIELD_NAME),
              value = sc_tree_field(tree, node, SC_FIELD_VALUE);
@@ -303,8 +299,8 @@ static void bind_function(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
     uint32_t name = sc_tree_field(tree, node, SC_FIELD_NAME), inner = reading->inner_of[node];
-    enum sc_kind kind = kind_of(reading, node);
-    if (name != SC_NO_NODE && kind_of(reading, name) == SC_KIND_IDENTIFIER) {
+    enum sc_kind kind = sc_reading_kind(reading, node);
+    if (name != SC_NO_NODE && sc_reading_kind(reading, name) == SC_KIND_IDENTIFIER) {
         bool is_declaration =
             kind == SC_KIND_FUNCTION_DECLARATION || kind == SC_KIND_GENERATOR_FUNCTION_DECLARATION;
         bind_own(reading, is_declaration ? reading->scope_of[node] : inner, name);
@@ -323,7 +319,7 @@ static void bind_function(struct sc_reading *reading, uint32_t node)
 static void declare(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
-    enum sc_kind kind = kind_of(reading, node);
+    enum sc_kind kind = sc_reading_kind(reading, node);
     if (is_function(kind)) {
         bind_function(reading, node);
         return;
@@ -359,13 +355,13 @@ static void assign(struct sc_reading *reading, uint32_t node)
     if (left == SC_NO_NODE || right == SC_NO_NODE)
         return;
     uint32_t scope = reading->scope_of[node];
-    if (kind_of(reading, left) == SC_KIND_IDENTIFIER) {
+    if (sc_reading_kind(reading, left) == SC_KIND_IDENTIFIER) {
         const char *what = sc_javascript_identifier(reading, left);
         while (scope != 0 && !sc_binding_has(reading, scope, what))
             scope = reading->scopes[scope].parent;
         bind_target(reading, scope, left, right, false);
-    } else if (kind_of(reading, left) == SC_KIND_OBJECT_PATTERN ||
-               kind_of(reading, left) == SC_KIND_ARRAY_PATTERN) {
+    } else if (sc_reading_kind(reading, left) == SC_KIND_OBJECT_PATTERN ||
+               sc_reading_kind(reading, left) == SC_KIND_ARRAY_PATTERN) {
         bind_target(reading, 0, left, right, false);
     }
 }
@@ -378,6 +374,6 @@ void sc_javascript_bind(struct sc_reading *reading)
     for (uint32_t node = 0; node < reading->tree.n; node++)
         declare(reading, node);
     for (uint32_t node = 0; node < reading->tree.n; node++)
-        if (kind_of(reading, node) == SC_KIND_ASSIGNMENT_EXPRESSION)
+        if (sc_reading_kind(reading, node) == SC_KIND_ASSIGNMENT_EXPRESSION)
             assign(reading, node);
 }

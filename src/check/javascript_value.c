@@ -4,20 +4,9 @@
 
 #include "check/javascript.h"
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
 static bool starts_with(const char *text, const char *start)
 {
     return !strncmp(text, start, strlen(start));
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-    return a > b && !strcmp(text + a - b, end);
 }
 
 const char *sc_javascript_canonical(struct sc_reading *reading, const char *name)
@@ -46,14 +35,6 @@ static void add_name(struct sc_reading *reading, struct sc_values *values, const
     sc_values_add(values, SC_VALUE_NAME, sc_javascript_canonical(reading, name));
 }
 
-static void add_text(struct sc_values *values, const char *text)
-{
-    if (text)
-        sc_values_add(values, SC_VALUE_TEXT, text);
-    else
-        values->other = true;
-}
-
 bool sc_javascript_is_require(const char *function)
 {
     return !strcmp(function, "require") || !strcmp(function, "process.getBuiltinModule") ||
@@ -64,7 +45,7 @@ bool sc_javascript_is_require(const char *function)
 uint32_t sc_javascript_argument(const struct sc_reading *reading, uint32_t call, uint32_t index)
 {
     uint32_t arguments = sc_tree_field(&reading->tree, call, SC_FIELD_ARGUMENTS);
-    if (kind_of(reading, arguments) == SC_KIND_TEMPLATE_STRING)
+    if (sc_reading_kind(reading, arguments) == SC_KIND_TEMPLATE_STRING)
         return index == 0 ? arguments : SC_NO_NODE;
     uint32_t child = arguments == SC_NO_NODE ? SC_NO_NODE : sc_tree_first(&reading->tree, arguments);
     for (uint32_t i = 0; child != SC_NO_NODE && i < index; i++)
@@ -95,8 +76,9 @@ static void this_value(struct sc_reading *reading, uint32_t node, struct sc_valu
 {
     values->other = true;
     for (uint32_t at = node; at != SC_NO_NODE; at = reading->tree.nodes[at].parent)
-        if (kind_of(reading, at) == SC_KIND_CLASS_DECLARATION || kind_of(reading, at) == SC_KIND_CLASS ||
-            kind_of(reading, at) == SC_KIND_METHOD_DEFINITION)
+        if (sc_reading_kind(reading, at) == SC_KIND_CLASS_DECLARATION ||
+            sc_reading_kind(reading, at) == SC_KIND_CLASS ||
+            sc_reading_kind(reading, at) == SC_KIND_METHOD_DEFINITION)
             return;
     sc_values_add(values, SC_VALUE_NAME, sc_pool_text(&reading->pool, "globalThis", 10));
 }
@@ -119,7 +101,7 @@ static void add_member(struct sc_reading *reading, const struct sc_values *objec
 static void member_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
     uint32_t property = sc_tree_field(&reading->tree, node, SC_FIELD_PROPERTY);
-    if (kind_of(reading, property) != SC_KIND_PROPERTY_IDENTIFIER)
+    if (sc_reading_kind(reading, property) != SC_KIND_PROPERTY_IDENTIFIER)
         values->other = true;
     else
         add_member(reading, sc_reading_value(reading, sc_tree_field(&reading->tree, node, SC_FIELD_OBJECT)),
@@ -129,7 +111,7 @@ static void member_value(struct sc_reading *reading, uint32_t node, struct sc_va
 static void subscript_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
     uint32_t object = sc_tree_field(&reading->tree, node, SC_FIELD_OBJECT);
-    if (kind_of(reading, object) == SC_KIND_ARRAY) {
+    if (sc_reading_kind(reading, object) == SC_KIND_ARRAY) {
         for (uint32_t child = sc_tree_first(&reading->tree, object); child != SC_NO_NODE;
              child = sc_tree_next(&reading->tree, child))
             sc_values_join(values, sc_reading_value(reading, child));
@@ -173,7 +155,7 @@ static const char *string_text(struct sc_reading *reading, uint32_t node)
     size_t used = 0, len;
     for (uint32_t child = sc_tree_first(tree, node); child != SC_NO_NODE; child = sc_tree_next(tree, child)) {
         const char *text = sc_reading_text(reading, child, &len);
-        if (kind_of(reading, child) == SC_KIND_TEMPLATE_SUBSTITUTION) {
+        if (sc_reading_kind(reading, child) == SC_KIND_TEMPLATE_SUBSTITUTION) {
             uint32_t inner = sc_tree_first(tree, child);
             text = inner == SC_NO_NODE ? NULL : sc_values_constant(sc_reading_value(reading, inner));
             if (!text)
@@ -182,7 +164,7 @@ static const char *string_text(struct sc_reading *reading, uint32_t node)
         }
         if (len >= sizeof room - used)
             return NULL;
-        if (kind_of(reading, child) == SC_KIND_ESCAPE_SEQUENCE && len >= 2) {
+        if (sc_reading_kind(reading, child) == SC_KIND_ESCAPE_SEQUENCE && len >= 2) {
             put_escape(room, &used, text, len);
             continue;
         }
@@ -190,11 +172,6 @@ static const char *string_text(struct sc_reading *reading, uint32_t node)
         used += len;
     }
     return sc_pool_text(&reading->pool, room, used);
-}
-
-static const char *constant(struct sc_reading *reading, uint32_t node)
-{
-    return node == SC_NO_NODE ? NULL : sc_values_constant(sc_reading_value(reading, node));
 }
 
 static const char *joined(struct sc_reading *reading, const char *a, const char *b, const char *c)
@@ -210,8 +187,8 @@ static const char *sum_text(struct sc_reading *reading, uint32_t node)
     uint32_t operator= sc_tree_field(&reading->tree, node, SC_FIELD_OPERATOR);
     if (operator== SC_NO_NODE || sc_reading_text(reading, operator, & len)[0] != '+')
         return NULL;
-    return joined(reading, constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_LEFT)), "",
-                  constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_RIGHT)));
+    return joined(reading, sc_reading_constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_LEFT)),
+                  "", sc_reading_constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_RIGHT)));
 }
 
 /* ["a", "b"].join(""), "a".concat("b") */
@@ -221,17 +198,19 @@ static const char *method_text(struct sc_reading *reading, uint32_t call)
     uint32_t function = sc_tree_field(tree, call, SC_FIELD_FUNCTION);
     uint32_t property = sc_tree_field(tree, function, SC_FIELD_PROPERTY);
     uint32_t object = sc_tree_field(tree, function, SC_FIELD_OBJECT);
-    if (kind_of(reading, function) != SC_KIND_MEMBER_EXPRESSION || property == SC_NO_NODE)
+    if (sc_reading_kind(reading, function) != SC_KIND_MEMBER_EXPRESSION || property == SC_NO_NODE)
         return NULL;
     const char *method = sc_javascript_identifier(reading, property);
-    const char *argument = constant(reading, sc_javascript_argument(reading, call, 0)), *text = NULL;
+    const char *argument = sc_reading_constant(reading, sc_javascript_argument(reading, call, 0)),
+               *text = NULL;
     if (!strcmp(method, "concat"))
-        return joined(reading, constant(reading, object), "", argument);
-    if (strcmp(method, "join") != 0 || kind_of(reading, object) != SC_KIND_ARRAY)
+        return joined(reading, sc_reading_constant(reading, object), "", argument);
+    if (strcmp(method, "join") != 0 || sc_reading_kind(reading, object) != SC_KIND_ARRAY)
         return NULL;
     for (uint32_t child = sc_tree_first(tree, object); child != SC_NO_NODE;
          child = sc_tree_next(tree, child)) {
-        text = text ? joined(reading, text, argument, constant(reading, child)) : constant(reading, child);
+        text = text ? joined(reading, text, argument, sc_reading_constant(reading, child))
+                    : sc_reading_constant(reading, child);
         if (!text)
             return NULL;
     }
@@ -254,7 +233,7 @@ static void add_required(struct sc_reading *reading, uint32_t call, struct sc_va
 /* Reflect.get(o, "n") */
 static void add_reflected(struct sc_reading *reading, uint32_t call, struct sc_values *values)
 {
-    const char *name = constant(reading, sc_javascript_argument(reading, call, 1));
+    const char *name = sc_reading_constant(reading, sc_javascript_argument(reading, call, 1));
     if (name)
         add_member(reading, sc_reading_value(reading, sc_javascript_argument(reading, call, 0)), name,
                    values);
@@ -275,14 +254,14 @@ static void call_value(struct sc_reading *reading, uint32_t node, enum sc_field 
             add_required(reading, node, values);
         else if (!strcmp(function, "Reflect.get"))
             add_reflected(reading, node, values);
-        else if (ends_with(function, ".bind"))
+        else if (sc_name_ends_with(function, ".bind"))
             add_name(reading, values,
                      sc_pool_text(&reading->pool, function, strlen(function) - strlen(".bind")));
         else
             add_name(reading, values, sc_pool_printf(&reading->pool, "%s()", function));
     }
     if (functions->n == 0 || functions->other)
-        add_text(values, method_text(reading, node));
+        sc_values_add_text(values, method_text(reading, node));
 }
 
 static void join_node(struct sc_reading *reading, uint32_t node, struct sc_values *values)
@@ -312,14 +291,14 @@ static void binary_value(struct sc_reading *reading, uint32_t node, struct sc_va
         join_node(reading, sc_tree_field(&reading->tree, node, SC_FIELD_LEFT), values);
         join_node(reading, sc_tree_field(&reading->tree, node, SC_FIELD_RIGHT), values);
     } else {
-        add_text(values, sum_text(reading, node));
+        sc_values_add_text(values, sum_text(reading, node));
     }
 }
 
 void sc_javascript_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
     const struct sc_tree *tree = &reading->tree;
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_IDENTIFIER:
     case SC_KIND_SHORTHAND_PROPERTY:
         look_up(reading, node, values);
@@ -344,7 +323,7 @@ void sc_javascript_value(struct sc_reading *reading, uint32_t node, struct sc_va
         break;
     case SC_KIND_STRING:
     case SC_KIND_TEMPLATE_STRING:
-        add_text(values, string_text(reading, node));
+        sc_values_add_text(values, string_text(reading, node));
         break;
     case SC_KIND_BINARY_EXPRESSION:
         binary_value(reading, node, values);

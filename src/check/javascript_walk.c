@@ -3,26 +3,11 @@
 
 #include "check/javascript.h"
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
-static uint32_t parent_of(const struct sc_reading *reading, uint32_t node)
-{
-    return reading->tree.nodes[node].parent;
-}
-
-static enum sc_field field_of(const struct sc_reading *reading, uint32_t node)
-{
-    return (enum sc_field)reading->tree.nodes[node].field;
-}
-
 /* An identifier that names something new. */
 static bool is_no_use(const struct sc_reading *reading, uint32_t node)
 {
-    enum sc_field field = field_of(reading, node);
-    switch (kind_of(reading, parent_of(reading, node))) {
+    enum sc_field field = sc_reading_field(reading, node);
+    switch (sc_reading_kind(reading, sc_reading_parent(reading, node))) {
     case SC_KIND_VARIABLE_DECLARATOR:
     case SC_KIND_FUNCTION_DECLARATION:
     case SC_KIND_FUNCTION_EXPRESSION:
@@ -59,7 +44,7 @@ static bool is_no_use(const struct sc_reading *reading, uint32_t node)
 
 static bool passes_on(const struct sc_reading *reading, uint32_t node)
 {
-    switch (kind_of(reading, parent_of(reading, node))) {
+    switch (sc_reading_kind(reading, sc_reading_parent(reading, node))) {
     case SC_KIND_PARENTHESIZED:
     case SC_KIND_TERNARY_EXPRESSION:
     case SC_KIND_AWAIT_EXPRESSION:
@@ -76,9 +61,9 @@ static bool passes_on(const struct sc_reading *reading, uint32_t node)
 static bool is_followed(const struct sc_reading *reading, uint32_t node)
 {
     while (passes_on(reading, node))
-        node = parent_of(reading, node);
-    enum sc_field field = field_of(reading, node);
-    switch (kind_of(reading, parent_of(reading, node))) {
+        node = sc_reading_parent(reading, node);
+    enum sc_field field = sc_reading_field(reading, node);
+    switch (sc_reading_kind(reading, sc_reading_parent(reading, node))) {
     case SC_KIND_MEMBER_EXPRESSION:
     case SC_KIND_SUBSCRIPT_EXPRESSION:
         return field == SC_FIELD_OBJECT;
@@ -89,15 +74,16 @@ static bool is_followed(const struct sc_reading *reading, uint32_t node)
     case SC_KIND_VARIABLE_DECLARATOR:
         return field == SC_FIELD_VALUE;
     case SC_KIND_ASSIGNMENT_EXPRESSION: {
-        uint32_t left = sc_tree_field(&reading->tree, parent_of(reading, node), SC_FIELD_LEFT);
-        return field == SC_FIELD_RIGHT && kind_of(reading, left) != SC_KIND_MEMBER_EXPRESSION &&
-               kind_of(reading, left) != SC_KIND_SUBSCRIPT_EXPRESSION;
+        uint32_t left = sc_tree_field(&reading->tree, sc_reading_parent(reading, node), SC_FIELD_LEFT);
+        return field == SC_FIELD_RIGHT && sc_reading_kind(reading, left) != SC_KIND_MEMBER_EXPRESSION &&
+               sc_reading_kind(reading, left) != SC_KIND_SUBSCRIPT_EXPRESSION;
     }
     case SC_KIND_EXPRESSION_STATEMENT:
         return true;
     default:
         /* typeof require, !process, `if (fs)`: a question, answered without it. */
-        return kind_of(reading, parent_of(reading, node)) == SC_KIND_OTHER && field == SC_FIELD_ARGUMENT;
+        return sc_reading_kind(reading, sc_reading_parent(reading, node)) == SC_KIND_OTHER &&
+               field == SC_FIELD_ARGUMENT;
     }
 }
 
@@ -118,8 +104,7 @@ static void use_values(struct sc_reading *reading, uint32_t node)
     const struct sc_values *values = sc_reading_value(reading, node);
     for (uint8_t i = 0; i < values->n; i++) {
         const char *name = values->v[i].text;
-        size_t len = strlen(name);
-        if (values->v[i].kind != SC_VALUE_NAME || (len > 2 && !strcmp(name + len - 2, "()")))
+        if (values->v[i].kind != SC_VALUE_NAME || sc_name_ends_with(name, "()"))
             continue;
         if (!strcmp(name, SC_JAVASCRIPT_CONSTRUCTOR))
             continue; /* what is done with it counts */
@@ -133,16 +118,11 @@ static void use_values(struct sc_reading *reading, uint32_t node)
     }
 }
 
-static void use_attribute(struct sc_reading *reading, uint32_t node, const char *name)
-{
-    sc_reading_use(reading, node, sc_pool_printf(&reading->pool, ".%s", name));
-}
-
 static void walk_member(struct sc_reading *reading, uint32_t node)
 {
     uint32_t property = sc_tree_field(&reading->tree, node, SC_FIELD_PROPERTY);
-    if (kind_of(reading, property) == SC_KIND_PROPERTY_IDENTIFIER)
-        use_attribute(reading, property, sc_javascript_identifier(reading, property));
+    if (sc_reading_kind(reading, property) == SC_KIND_PROPERTY_IDENTIFIER)
+        sc_reading_use_attribute(reading, property, sc_javascript_identifier(reading, property));
     use_values(reading, node);
 }
 
@@ -155,7 +135,7 @@ static void walk_subscript(struct sc_reading *reading, uint32_t node)
         sc_reading_value(reading, sc_tree_field(&reading->tree, node, SC_FIELD_OBJECT));
     for (uint8_t i = 0; i < keys->n; i++)
         if (keys->v[i].kind == SC_VALUE_TEXT)
-            use_attribute(reading, node, keys->v[i].text);
+            sc_reading_use_attribute(reading, node, keys->v[i].text);
     for (uint8_t i = 0; i < objects->n && !sc_values_are_texts(keys) && !objects->other; i++) {
         const char *name = objects->v[i].text;
         bool reaches = objects->v[i].kind == SC_VALUE_NAME && !strchr(name, '.') &&
@@ -180,7 +160,8 @@ static void walk_call(struct sc_reading *reading, uint32_t node, enum sc_field c
             sc_reading_use_as(reading, node, "?dynamic-import", name);
         if (!strcmp(name, "import") && asked->n)
             use_values(reading, node);
-        bool own = kind_of(reading, sc_tree_field(&reading->tree, function, SC_FIELD_OBJECT)) == SC_KIND_THIS;
+        bool own = sc_reading_kind(reading, sc_tree_field(&reading->tree, function, SC_FIELD_OBJECT)) ==
+                   SC_KIND_THIS;
         if (!strcmp(name, SC_JAVASCRIPT_CONSTRUCTOR) && !own)
             sc_reading_use_as(reading, node, "?constructor", "constructor");
     }
@@ -206,8 +187,8 @@ static void walk_import(struct sc_reading *reading, uint32_t node)
 static void walk_specifier(struct sc_reading *reading, uint32_t node)
 {
     uint32_t statement = node;
-    while (statement != SC_NO_NODE && kind_of(reading, statement) != SC_KIND_IMPORT_STATEMENT)
-        statement = parent_of(reading, statement);
+    while (statement != SC_NO_NODE && sc_reading_kind(reading, statement) != SC_KIND_IMPORT_STATEMENT)
+        statement = sc_reading_parent(reading, statement);
     const char *module = statement == SC_NO_NODE ? NULL : sc_javascript_source(reading, statement);
     uint32_t name = sc_tree_field(&reading->tree, node, SC_FIELD_NAME);
     if (module && name != SC_NO_NODE)
@@ -220,14 +201,15 @@ static void walk_specifier(struct sc_reading *reading, uint32_t node)
 static void walk_pattern(struct sc_reading *reading, uint32_t node)
 {
     uint32_t key = node, target = node;
-    if (kind_of(reading, node) == SC_KIND_PAIR_PATTERN) {
+    if (sc_reading_kind(reading, node) == SC_KIND_PAIR_PATTERN) {
         key = sc_tree_field(&reading->tree, node, SC_FIELD_KEY);
         target = sc_tree_field(&reading->tree, node, SC_FIELD_VALUE);
     }
-    if (kind_of(reading, key) == SC_KIND_COMPUTED_PROPERTY_NAME || key == SC_NO_NODE || target == SC_NO_NODE)
+    if (sc_reading_kind(reading, key) == SC_KIND_COMPUTED_PROPERTY_NAME || key == SC_NO_NODE ||
+        target == SC_NO_NODE)
         return;
     const char *name = sc_javascript_identifier(reading, key);
-    use_attribute(reading, key, name);
+    sc_reading_use_attribute(reading, key, name);
     if (!strcmp(name, "constructor"))
         sc_reading_use_as(reading, key, "?constructor", name);
 }
@@ -244,11 +226,11 @@ static void walk_destructuring(struct sc_reading *reading, uint32_t node)
     const struct sc_tree *tree = &reading->tree;
     uint32_t pattern = sc_tree_field(tree, node, SC_FIELD_NAME),
              value = sc_tree_field(tree, node, SC_FIELD_VALUE);
-    if (kind_of(reading, node) == SC_KIND_ASSIGNMENT_EXPRESSION) {
+    if (sc_reading_kind(reading, node) == SC_KIND_ASSIGNMENT_EXPRESSION) {
         pattern = sc_tree_field(tree, node, SC_FIELD_LEFT);
         value = sc_tree_field(tree, node, SC_FIELD_RIGHT);
     }
-    if (kind_of(reading, pattern) != SC_KIND_OBJECT_PATTERN || value == SC_NO_NODE)
+    if (sc_reading_kind(reading, pattern) != SC_KIND_OBJECT_PATTERN || value == SC_NO_NODE)
         return;
     const struct sc_values *objects = sc_reading_value(reading, value);
     for (uint32_t child = sc_tree_first(tree, pattern); child != SC_NO_NODE;
@@ -258,8 +240,8 @@ static void walk_destructuring(struct sc_reading *reading, uint32_t node)
             key = sc_tree_field(tree, child, SC_FIELD_LEFT) == SC_NO_NODE
                       ? child
                       : sc_tree_field(tree, child, SC_FIELD_LEFT);
-        bool computed = kind_of(reading, key) == SC_KIND_COMPUTED_PROPERTY_NAME;
-        bool rest = kind_of(reading, child) == SC_KIND_REST_PATTERN;
+        bool computed = sc_reading_kind(reading, key) == SC_KIND_COMPUTED_PROPERTY_NAME;
+        bool rest = sc_reading_kind(reading, child) == SC_KIND_REST_PATTERN;
         for (uint8_t i = 0; i < objects->n; i++) {
             const char *object = objects->v[i].text;
             if (objects->v[i].kind != SC_VALUE_NAME)
@@ -275,9 +257,9 @@ static void walk_destructuring(struct sc_reading *reading, uint32_t node)
 void sc_javascript_walk(struct sc_reading *reading)
 {
     for (uint32_t node = 0; node < reading->tree.n; node++)
-        switch (kind_of(reading, node)) {
+        switch (sc_reading_kind(reading, node)) {
         case SC_KIND_IDENTIFIER:
-            if (kind_of(reading, parent_of(reading, node)) == SC_KIND_ERROR)
+            if (sc_reading_kind(reading, sc_reading_parent(reading, node)) == SC_KIND_ERROR)
                 use_module(reading, node, sc_javascript_identifier(reading, node));
             if (!is_no_use(reading, node))
                 use_values(reading, node);

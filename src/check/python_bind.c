@@ -37,11 +37,6 @@ const char *sc_python_dotted(struct sc_reading *reading, uint32_t node)
     return name ? name : "";
 }
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
 /* ---- scopes ---- */
 
 static bool opens_scope(enum sc_kind kind, enum sc_scope_kind *ret_kind)
@@ -67,7 +62,7 @@ static bool opens_scope(enum sc_kind kind, enum sc_scope_kind *ret_kind)
 static bool belongs_inside(const struct sc_reading *reading, uint32_t node)
 {
     const struct sc_node *one = &reading->tree.nodes[node];
-    enum sc_kind parent = kind_of(reading, one->parent);
+    enum sc_kind parent = sc_reading_kind(reading, one->parent);
     if (parent == SC_KIND_FUNCTION_DEFINITION || parent == SC_KIND_LAMBDA ||
         parent == SC_KIND_CLASS_DEFINITION)
         return one->field == SC_FIELD_BODY || one->field == SC_FIELD_PARAMETERS;
@@ -84,7 +79,7 @@ static void place(struct sc_reading *reading, uint32_t node)
         uint32_t inner = reading->inner_of[one->parent];
         if (inner != SC_NO_NODE && belongs_inside(reading, node))
             scope = inner;
-        enum sc_kind parent = kind_of(reading, one->parent);
+        enum sc_kind parent = sc_reading_kind(reading, one->parent);
         bool is_default = one->field == SC_FIELD_VALUE &&
                           (parent == SC_KIND_DEFAULT_PARAMETER || parent == SC_KIND_TYPED_DEFAULT_PARAMETER);
         if (is_default && reading->scopes[scope].parent != SC_NO_NODE)
@@ -104,11 +99,11 @@ static bool is_firm(const struct sc_reading *reading, uint32_t node)
     uint32_t at = node;
     for (;;) {
         uint32_t parent = reading->tree.nodes[at].parent;
-        switch (kind_of(reading, parent)) {
+        switch (sc_reading_kind(reading, parent)) {
         case SC_KIND_MODULE:
             return true;
         case SC_KIND_BLOCK:
-            return kind_of(reading, reading->tree.nodes[parent].parent) == SC_KIND_CLASS_DEFINITION;
+            return sc_reading_kind(reading, reading->tree.nodes[parent].parent) == SC_KIND_CLASS_DEFINITION;
         case SC_KIND_EXPRESSION_STATEMENT:
         case SC_KIND_ASSIGNMENT:
         case SC_KIND_DECORATED_DEFINITION:
@@ -155,7 +150,7 @@ static void bind(struct sc_reading *reading, uint32_t identifier, struct sc_bind
 /* All names in a target, each with nothing known of it. */
 static void bind_own(struct sc_reading *reading, uint32_t target)
 {
-    switch (kind_of(reading, target)) {
+    switch (sc_reading_kind(reading, target)) {
     case SC_KIND_IDENTIFIER:
         bind(reading, target, (struct sc_binding){.how = SC_BIND_OWN});
         break;
@@ -180,7 +175,7 @@ static void bind_own(struct sc_reading *reading, uint32_t target)
 
 static void bind_target(struct sc_reading *reading, uint32_t target, uint32_t value)
 {
-    switch (kind_of(reading, target)) {
+    switch (sc_reading_kind(reading, target)) {
     case SC_KIND_IDENTIFIER:
         bind(reading, target, (struct sc_binding){.how = SC_BIND_VALUE, .node = value});
         break;
@@ -190,7 +185,7 @@ static void bind_target(struct sc_reading *reading, uint32_t target, uint32_t va
         uint32_t part = 0;
         for (uint32_t child = sc_tree_first(&reading->tree, target); child != SC_NO_NODE;
              child = sc_tree_next(&reading->tree, child), part++)
-            if (kind_of(reading, child) == SC_KIND_IDENTIFIER)
+            if (sc_reading_kind(reading, child) == SC_KIND_IDENTIFIER)
                 bind(reading, child, (struct sc_binding){.how = SC_BIND_PART, .node = value, .part = part});
             else
                 bind_own(reading, child);
@@ -204,7 +199,7 @@ static void bind_target(struct sc_reading *reading, uint32_t target, uint32_t va
 /* A loop's name may be any element of what is looped over. */
 static void bind_element(struct sc_reading *reading, uint32_t target, uint32_t value)
 {
-    if (kind_of(reading, target) == SC_KIND_IDENTIFIER && value != SC_NO_NODE)
+    if (sc_reading_kind(reading, target) == SC_KIND_IDENTIFIER && value != SC_NO_NODE)
         bind(reading, target, (struct sc_binding){.how = SC_BIND_PART, .node = value, .part = SC_PART_ANY});
     else
         bind_own(reading, target);
@@ -212,7 +207,7 @@ static void bind_element(struct sc_reading *reading, uint32_t target, uint32_t v
 
 static void bind_import(struct sc_reading *reading, uint32_t name)
 {
-    if (kind_of(reading, name) == SC_KIND_ALIASED_IMPORT) {
+    if (sc_reading_kind(reading, name) == SC_KIND_ALIASED_IMPORT) {
         uint32_t alias = sc_tree_field(&reading->tree, name, SC_FIELD_ALIAS);
         const char *module = sc_python_dotted(reading, sc_tree_field(&reading->tree, name, SC_FIELD_NAME));
         if (alias != SC_NO_NODE)
@@ -231,11 +226,11 @@ static void bind_from(struct sc_reading *reading, uint32_t statement)
 {
     const struct sc_tree *tree = &reading->tree;
     uint32_t from = sc_tree_field(tree, statement, SC_FIELD_MODULE_NAME);
-    bool is_known = kind_of(reading, from) == SC_KIND_DOTTED_NAME;
+    bool is_known = sc_reading_kind(reading, from) == SC_KIND_DOTTED_NAME;
     const char *module = is_known ? sc_python_dotted(reading, from) : "";
     for (uint32_t child = sc_tree_first(tree, statement); child != SC_NO_NODE;
          child = sc_tree_next(tree, child)) {
-        if (kind_of(reading, child) == SC_KIND_WILDCARD_IMPORT && is_known) {
+        if (sc_reading_kind(reading, child) == SC_KIND_WILDCARD_IMPORT && is_known) {
             uint32_t scope = reading->scope_of[child];
             sc_binding_add(reading, &(struct sc_binding){.what = sc_pool_text(&reading->pool, "*", 1),
                                                          .scope = scope,
@@ -246,10 +241,10 @@ static void bind_from(struct sc_reading *reading, uint32_t statement)
         }
         if (tree->nodes[child].field != SC_FIELD_NAME)
             continue;
-        bool aliased = kind_of(reading, child) == SC_KIND_ALIASED_IMPORT;
+        bool aliased = sc_reading_kind(reading, child) == SC_KIND_ALIASED_IMPORT;
         uint32_t name = aliased ? sc_tree_field(tree, child, SC_FIELD_NAME) : child;
         uint32_t bound = aliased ? sc_tree_field(tree, child, SC_FIELD_ALIAS) : sc_tree_first(tree, child);
-        if (bound == SC_NO_NODE || kind_of(reading, bound) != SC_KIND_IDENTIFIER)
+        if (bound == SC_NO_NODE || sc_reading_kind(reading, bound) != SC_KIND_IDENTIFIER)
             continue;
         struct sc_binding binding = {.how = SC_BIND_OWN};
         if (is_known) {
@@ -265,7 +260,7 @@ static void bind_parameter(struct sc_reading *reading, uint32_t node)
 {
     uint32_t name = sc_tree_field(&reading->tree, node, SC_FIELD_NAME);
     uint32_t value = sc_tree_field(&reading->tree, node, SC_FIELD_VALUE);
-    if (kind_of(reading, name) != SC_KIND_IDENTIFIER) {
+    if (sc_reading_kind(reading, name) != SC_KIND_IDENTIFIER) {
         bind_own(reading, sc_tree_first(&reading->tree, node));
         return;
     }
@@ -280,13 +275,14 @@ static void bind_children(struct sc_reading *reading, uint32_t node, enum sc_bin
         reading->scopes[reading->scope_of[node]].has_declared = true;
     for (uint32_t child = sc_tree_first(&reading->tree, node); child != SC_NO_NODE;
          child = sc_tree_next(&reading->tree, child)) {
-        if (kind_of(reading, child) == SC_KIND_IDENTIFIER)
+        if (sc_reading_kind(reading, child) == SC_KIND_IDENTIFIER)
             sc_binding_add(reading, &(struct sc_binding){.what = sc_python_identifier(reading, child),
                                                          .scope = reading->scope_of[child],
                                                          .how = how,
                                                          .at = child});
-        else if (kind_of(reading, child) == SC_KIND_EXPRESSION_LIST ||
-                 kind_of(reading, child) == SC_KIND_TUPLE || kind_of(reading, child) == SC_KIND_PARENTHESIZED)
+        else if (sc_reading_kind(reading, child) == SC_KIND_EXPRESSION_LIST ||
+                 sc_reading_kind(reading, child) == SC_KIND_TUPLE ||
+                 sc_reading_kind(reading, child) == SC_KIND_PARENTHESIZED)
             bind_children(reading, child, how);
     }
 }
@@ -300,7 +296,7 @@ static void bind_walrus(struct sc_reading *reading, uint32_t node)
         return;
     uint32_t scope = reading->scope_of[name];
     for (;;) {
-        enum sc_kind opener = kind_of(reading, reading->scopes[scope].node);
+        enum sc_kind opener = sc_reading_kind(reading, reading->scopes[scope].node);
         bool is_comprehension = scope != 0 && opener != SC_KIND_FUNCTION_DEFINITION &&
                                 opener != SC_KIND_LAMBDA && opener != SC_KIND_CLASS_DEFINITION;
         if (!is_comprehension)
@@ -315,8 +311,9 @@ static void bind_walrus(struct sc_reading *reading, uint32_t node)
 static void bind_capture(struct sc_reading *reading, uint32_t pattern)
 {
     uint32_t inner = sc_tree_first(&reading->tree, pattern);
-    uint32_t name =
-        kind_of(reading, inner) == SC_KIND_DOTTED_NAME ? sc_tree_first(&reading->tree, inner) : SC_NO_NODE;
+    uint32_t name = sc_reading_kind(reading, inner) == SC_KIND_DOTTED_NAME
+                        ? sc_tree_first(&reading->tree, inner)
+                        : SC_NO_NODE;
     if (name != SC_NO_NODE && sc_tree_next(&reading->tree, name) == SC_NO_NODE)
         bind_own(reading, name);
 }
@@ -324,7 +321,7 @@ static void bind_capture(struct sc_reading *reading, uint32_t pattern)
 /* What a function's head names. */
 static void bind_head(struct sc_reading *reading, uint32_t node)
 {
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_PARAMETERS:
     case SC_KIND_LAMBDA_PARAMETERS:
         bind_children(reading, node, SC_BIND_OWN);
@@ -347,7 +344,7 @@ static void bind_node(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
     uint32_t left = SC_NO_NODE, right = SC_NO_NODE;
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_IMPORT_STATEMENT:
         for (uint32_t child = sc_tree_first(tree, node); child != SC_NO_NODE;
              child = sc_tree_next(tree, child))

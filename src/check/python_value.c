@@ -4,41 +4,22 @@
 
 #include "check/python.h"
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
 static void add_name(struct sc_reading *reading, struct sc_values *values, const char *name)
 {
     sc_values_add(values, SC_VALUE_NAME, sc_python_canonical(reading, name));
 }
 
-static void add_text(struct sc_values *values, const char *text)
-{
-    if (text)
-        sc_values_add(values, SC_VALUE_TEXT, text);
-    else
-        values->other = true;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-    return a > b && !strcmp(text + a - b, end);
-}
-
 bool sc_python_is_namespace(const char *name)
 {
     return !strcmp(name, "sys.modules") || !strcmp(name, SC_PYTHON_NAMESPACE) || !strcmp(name, "builtins") ||
-           ends_with(name, ".__dict__");
+           sc_name_ends_with(name, ".__dict__");
 }
 
 const char *sc_python_lookup_of(struct sc_reading *reading, const char *function)
 {
     static const char *const methods[] = {".get", ".__getitem__", ".pop", ".setdefault"};
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (!ends_with(function, methods[i]))
+        if (!sc_name_ends_with(function, methods[i]))
             continue;
         const char *object = sc_pool_text(&reading->pool, function, strlen(function) - strlen(methods[i]));
         return sc_python_is_namespace(object) ? object : NULL;
@@ -59,12 +40,12 @@ enum sc_python_gate sc_python_gate_of(const char *function)
 uint32_t sc_python_argument(struct sc_reading *reading, uint32_t call, uint32_t index, const char *keyword)
 {
     uint32_t arguments = sc_tree_field(&reading->tree, call, SC_FIELD_ARGUMENTS);
-    if (kind_of(reading, arguments) != SC_KIND_ARGUMENT_LIST)
+    if (sc_reading_kind(reading, arguments) != SC_KIND_ARGUMENT_LIST)
         return SC_NO_NODE;
     uint32_t i = 0;
     for (uint32_t child = sc_tree_first(&reading->tree, arguments); child != SC_NO_NODE;
          child = sc_tree_next(&reading->tree, child)) {
-        enum sc_kind kind = kind_of(reading, child);
+        enum sc_kind kind = sc_reading_kind(reading, child);
         if (kind == SC_KIND_KEYWORD_ARGUMENT) {
             uint32_t name = sc_tree_field(&reading->tree, child, SC_FIELD_NAME);
             if (keyword && name != SC_NO_NODE && !strcmp(sc_python_identifier(reading, name), keyword))
@@ -157,7 +138,7 @@ static void add_entry(struct sc_reading *reading, uint32_t node, const char *spa
         add_name(reading, values, key);
     else if (!strcmp(space, SC_PYTHON_NAMESPACE))
         look_up(reading, 0, node, key, values);
-    else if (ends_with(space, ".__dict__"))
+    else if (sc_name_ends_with(space, ".__dict__"))
         add_name(reading, values,
                  sc_pool_printf(&reading->pool, "%.*s.%s", (int)(strlen(space) - strlen(".__dict__")), space,
                                 key));
@@ -182,7 +163,7 @@ static void add_elements(struct sc_reading *reading, uint32_t display, struct sc
 {
     for (uint32_t child = sc_tree_first(&reading->tree, display); child != SC_NO_NODE;
          child = sc_tree_next(&reading->tree, child)) {
-        uint32_t element = kind_of(reading, child) == SC_KIND_PAIR
+        uint32_t element = sc_reading_kind(reading, child) == SC_KIND_PAIR
                                ? sc_tree_field(&reading->tree, child, SC_FIELD_VALUE)
                                : child;
         if (element != SC_NO_NODE)
@@ -194,7 +175,7 @@ static void subscript_value(struct sc_reading *reading, uint32_t node, struct sc
 {
     uint32_t object = sc_tree_field(&reading->tree, node, SC_FIELD_VALUE);
     uint32_t key = sc_tree_field(&reading->tree, node, SC_FIELD_SUBSCRIPT);
-    switch (kind_of(reading, object)) {
+    switch (sc_reading_kind(reading, object)) {
     case SC_KIND_LIST:
     case SC_KIND_TUPLE:
     case SC_KIND_DICTIONARY:
@@ -227,7 +208,7 @@ static void add_imported(struct sc_reading *reading, uint32_t call, const char *
             continue;
         }
         const char *text = texts->v[i].text, *dot = strchr(text, '.');
-        if (dot && ends_with(function, "__import__"))
+        if (dot && sc_name_ends_with(function, "__import__"))
             add_name(reading, values, sc_pool_text(&reading->pool, text, (size_t)(dot - text)));
         const char *colon = strchr(text, ':');
         add_name(reading, values,
@@ -281,7 +262,7 @@ static void add_result(struct sc_reading *reading, uint32_t call, const char *fu
                !strcmp(function, "builtins.locals")) {
         sc_values_add(values, SC_VALUE_NAME,
                       sc_pool_text(&reading->pool, SC_PYTHON_NAMESPACE, strlen(SC_PYTHON_NAMESPACE)));
-    } else if (ends_with(function, ".__getattribute__") && first != SC_NO_NODE) {
+    } else if (sc_name_ends_with(function, ".__getattribute__") && first != SC_NO_NODE) {
         add_got_by_method(reading, call, function, values);
     } else if (space) {
         add_entries(reading, call, space, first, values);
@@ -298,7 +279,7 @@ static void call_value(struct sc_reading *reading, uint32_t node, struct sc_valu
         if (functions->v[i].kind == SC_VALUE_NAME)
             add_result(reading, node, functions->v[i].text, values);
     if (functions->n == 0 || functions->other)
-        add_text(values, sc_python_text_method(reading, node));
+        sc_values_add_text(values, sc_python_text_method(reading, node));
 }
 
 /* ---- the rest ---- */
@@ -309,18 +290,13 @@ static const char *joined(struct sc_reading *reading, const char *a, const char 
     return len < SC_VALUE_TEXT_MAX ? sc_pool_printf(&reading->pool, "%s%s", a, b) : NULL;
 }
 
-static const char *constant(struct sc_reading *reading, uint32_t node)
-{
-    return node == SC_NO_NODE ? NULL : sc_values_constant(sc_reading_value(reading, node));
-}
-
 static void concatenated_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
     const char *text = "";
     for (uint32_t child = sc_tree_first(&reading->tree, node); child != SC_NO_NODE && text;
          child = sc_tree_next(&reading->tree, child))
-        text = joined(reading, text, constant(reading, child));
-    add_text(values, text ? sc_pool_text(&reading->pool, text, strlen(text)) : NULL);
+        text = joined(reading, text, sc_reading_constant(reading, child));
+    sc_values_add_text(values, text ? sc_pool_text(&reading->pool, text, strlen(text)) : NULL);
 }
 
 static void operator_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
@@ -328,10 +304,12 @@ static void operator_value(struct sc_reading *reading, uint32_t node, struct sc_
     size_t len;
     uint32_t operator= sc_tree_field(&reading->tree, node, SC_FIELD_OPERATOR);
     bool is_plus = operator!= SC_NO_NODE && sc_reading_text(reading, operator, & len)[0] == '+';
-    const char *left = is_plus ? constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_LEFT)) : NULL;
-    add_text(values, left ? joined(reading, left,
-                                   constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_RIGHT)))
-                          : NULL);
+    const char *left =
+        is_plus ? sc_reading_constant(reading, sc_tree_field(&reading->tree, node, SC_FIELD_LEFT)) : NULL;
+    sc_values_add_text(values, left ? joined(reading, left,
+                                             sc_reading_constant(reading, sc_tree_field(&reading->tree, node,
+                                                                                        SC_FIELD_RIGHT)))
+                                    : NULL);
 }
 
 static void join_child(struct sc_reading *reading, uint32_t child, struct sc_values *values)
@@ -355,7 +333,7 @@ static void conditional_value(struct sc_reading *reading, uint32_t node, struct 
 void sc_python_value(struct sc_reading *reading, uint32_t node, struct sc_values *values)
 {
     const struct sc_tree *tree = &reading->tree;
-    switch (kind_of(reading, node)) {
+    switch (sc_reading_kind(reading, node)) {
     case SC_KIND_IDENTIFIER:
         identifier_value(reading, node, values);
         break;
@@ -369,7 +347,7 @@ void sc_python_value(struct sc_reading *reading, uint32_t node, struct sc_values
         call_value(reading, node, values);
         break;
     case SC_KIND_STRING:
-        add_text(values, sc_python_string(reading, node));
+        sc_values_add_text(values, sc_python_string(reading, node));
         break;
     case SC_KIND_CONCATENATED_STRING:
         concatenated_value(reading, node, values);

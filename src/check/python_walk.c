@@ -3,26 +3,11 @@
 
 #include "check/python.h"
 
-static enum sc_kind kind_of(const struct sc_reading *reading, uint32_t node)
-{
-    return sc_tree_kind(&reading->tree, node);
-}
-
-static uint32_t parent_of(const struct sc_reading *reading, uint32_t node)
-{
-    return reading->tree.nodes[node].parent;
-}
-
-static enum sc_field field_of(const struct sc_reading *reading, uint32_t node)
-{
-    return (enum sc_field)reading->tree.nodes[node].field;
-}
-
 /* An identifier that names something new, or part of a name, and is no use of what it spells. */
 static bool is_no_use(const struct sc_reading *reading, uint32_t node)
 {
-    enum sc_field field = field_of(reading, node);
-    switch (kind_of(reading, parent_of(reading, node))) {
+    enum sc_field field = sc_reading_field(reading, node);
+    switch (sc_reading_kind(reading, sc_reading_parent(reading, node))) {
     case SC_KIND_ATTRIBUTE:
         return field == SC_FIELD_ATTRIBUTE;
     case SC_KIND_KEYWORD_ARGUMENT:
@@ -60,13 +45,13 @@ static bool is_no_use(const struct sc_reading *reading, uint32_t node)
 /* (x), x if c else y, x or y, (n := x): what x is, they may be. */
 static bool passes_on(const struct sc_reading *reading, uint32_t node)
 {
-    switch (kind_of(reading, parent_of(reading, node))) {
+    switch (sc_reading_kind(reading, sc_reading_parent(reading, node))) {
     case SC_KIND_PARENTHESIZED:
     case SC_KIND_CONDITIONAL:
     case SC_KIND_BOOLEAN_OPERATOR:
         return true;
     case SC_KIND_NAMED_EXPRESSION:
-        return field_of(reading, node) == SC_FIELD_VALUE;
+        return sc_reading_field(reading, node) == SC_FIELD_VALUE;
     default:
         return false;
     }
@@ -75,8 +60,8 @@ static bool passes_on(const struct sc_reading *reading, uint32_t node)
 /* x = os: followed by the names. In a class the name becomes an attribute, which is not. */
 static bool is_followed_assignment(const struct sc_reading *reading, uint32_t value)
 {
-    uint32_t assignment = parent_of(reading, value);
-    enum sc_kind left = kind_of(reading, sc_tree_field(&reading->tree, assignment, SC_FIELD_LEFT));
+    uint32_t assignment = sc_reading_parent(reading, value);
+    enum sc_kind left = sc_reading_kind(reading, sc_tree_field(&reading->tree, assignment, SC_FIELD_LEFT));
     if (reading->scopes[reading->scope_of[value]].kind == SC_SCOPE_CLASS)
         return false;
     return left == SC_KIND_IDENTIFIER || left == SC_KIND_PATTERN_LIST || left == SC_KIND_TUPLE_PATTERN;
@@ -85,7 +70,7 @@ static bool is_followed_assignment(const struct sc_reading *reading, uint32_t va
 /* getattr(os, …), hasattr(os, …), vars(os): what is done with it is looked at there. */
 static bool is_argument_of_lookup(struct sc_reading *reading, uint32_t node)
 {
-    uint32_t call = parent_of(reading, parent_of(reading, node));
+    uint32_t call = sc_reading_parent(reading, sc_reading_parent(reading, node));
     const struct sc_values *functions =
         sc_reading_value(reading, sc_tree_field(&reading->tree, call, SC_FIELD_FUNCTION));
     for (uint8_t i = 0; i < functions->n; i++) {
@@ -104,10 +89,10 @@ enum use { USE_FOLLOWED, USE_CALLED, USE_HANDED_ON };
 static enum use use_of(struct sc_reading *reading, uint32_t node)
 {
     while (passes_on(reading, node))
-        node = parent_of(reading, node);
-    enum sc_field field = field_of(reading, node);
-    uint32_t parent = parent_of(reading, node);
-    switch (kind_of(reading, parent)) {
+        node = sc_reading_parent(reading, node);
+    enum sc_field field = sc_reading_field(reading, node);
+    uint32_t parent = sc_reading_parent(reading, node);
+    switch (sc_reading_kind(reading, parent)) {
     case SC_KIND_ATTRIBUTE:
         return field == SC_FIELD_OBJECT ? USE_FOLLOWED : USE_HANDED_ON;
     case SC_KIND_SUBSCRIPT:
@@ -120,10 +105,11 @@ static enum use use_of(struct sc_reading *reading, uint32_t node)
     case SC_KIND_EXPRESSION_LIST:
     case SC_KIND_TUPLE:
     case SC_KIND_LIST:
-        return kind_of(reading, parent_of(reading, parent)) == SC_KIND_ASSIGNMENT &&
-                       field_of(reading, parent) == SC_FIELD_RIGHT &&
-                       kind_of(reading, sc_tree_field(&reading->tree, parent_of(reading, parent),
-                                                      SC_FIELD_LEFT)) == SC_KIND_PATTERN_LIST
+        return sc_reading_kind(reading, sc_reading_parent(reading, parent)) == SC_KIND_ASSIGNMENT &&
+                       sc_reading_field(reading, parent) == SC_FIELD_RIGHT &&
+                       sc_reading_kind(reading,
+                                       sc_tree_field(&reading->tree, sc_reading_parent(reading, parent),
+                                                     SC_FIELD_LEFT)) == SC_KIND_PATTERN_LIST
                    ? USE_FOLLOWED
                    : USE_HANDED_ON;
     case SC_KIND_ARGUMENT_LIST:
@@ -148,18 +134,11 @@ static void use_gate(struct sc_reading *reading, uint32_t node, const char *name
         return;
     uint32_t at = node;
     while (passes_on(reading, at))
-        at = parent_of(reading, at);
-    bool is_attribute_of = kind_of(reading, parent_of(reading, at)) == SC_KIND_ATTRIBUTE;
+        at = sc_reading_parent(reading, at);
+    bool is_attribute_of = sc_reading_kind(reading, sc_reading_parent(reading, at)) == SC_KIND_ATTRIBUTE;
     if (use_of(reading, node) == USE_HANDED_ON || is_attribute_of)
         sc_reading_use_as(reading, node,
                           gate == SC_GATE_IMPORT ? SC_USE_DYNAMIC_IMPORT : SC_USE_DYNAMIC_ATTRIBUTE, name);
-}
-
-/* "f()" */
-static bool is_result(const char *name)
-{
-    size_t len = strlen(name);
-    return len > 2 && !strcmp(name + len - 2, "()");
 }
 
 /* "statistics.random": modules carry what they import along as attributes, often behind an underscore. */
@@ -190,7 +169,7 @@ static void use_values(struct sc_reading *reading, uint32_t node)
     for (uint8_t i = 0; i < values->n; i++) {
         const char *name = values->v[i].text;
         /* A call has been told by its function's name. */
-        if (values->v[i].kind != SC_VALUE_NAME || is_result(name))
+        if (values->v[i].kind != SC_VALUE_NAME || sc_name_ends_with(name, "()"))
             continue;
         sc_reading_use(reading, node, name);
         use_carried(reading, node, name);
@@ -202,16 +181,11 @@ static void use_values(struct sc_reading *reading, uint32_t node)
 }
 
 /* ".__globals__": the attribute of whatever it is. */
-static void use_attribute(struct sc_reading *reading, uint32_t node, const char *name)
-{
-    sc_reading_use(reading, node, sc_pool_printf(&reading->pool, ".%s", name));
-}
-
 static void walk_attribute(struct sc_reading *reading, uint32_t node)
 {
     uint32_t attribute = sc_tree_field(&reading->tree, node, SC_FIELD_ATTRIBUTE);
     if (attribute != SC_NO_NODE)
-        use_attribute(reading, attribute, sc_python_identifier(reading, attribute));
+        sc_reading_use_attribute(reading, attribute, sc_python_identifier(reading, attribute));
     use_values(reading, node);
 }
 
@@ -220,7 +194,7 @@ static void walk_getattr(struct sc_reading *reading, uint32_t call, uint32_t nam
     const struct sc_values *names = name == SC_NO_NODE ? NULL : sc_reading_value(reading, name);
     for (uint8_t i = 0; names && i < names->n; i++)
         if (names->v[i].kind == SC_VALUE_TEXT)
-            use_attribute(reading, name, names->v[i].text);
+            sc_reading_use_attribute(reading, name, names->v[i].text);
     if (names && sc_values_are_texts(names))
         return;
     uint32_t object = sc_python_argument(reading, call, 0, NULL);
@@ -275,7 +249,7 @@ static void use_fields(struct sc_reading *reading, uint32_t node, const char *fo
             continue;
         size_t len = strcspn(at + 1, ".[]!:}{");
         if (len)
-            use_attribute(reading, node, sc_pool_text(&reading->pool, at + 1, len));
+            sc_reading_use_attribute(reading, node, sc_pool_text(&reading->pool, at + 1, len));
     }
 }
 
@@ -283,7 +257,7 @@ static void use_fields(struct sc_reading *reading, uint32_t node, const char *fo
 static void walk_format(struct sc_reading *reading, uint32_t call, uint32_t function)
 {
     uint32_t attribute = sc_tree_field(&reading->tree, function, SC_FIELD_ATTRIBUTE);
-    if (kind_of(reading, function) != SC_KIND_ATTRIBUTE || attribute == SC_NO_NODE)
+    if (sc_reading_kind(reading, function) != SC_KIND_ATTRIBUTE || attribute == SC_NO_NODE)
         return;
     const char *method = sc_python_identifier(reading, attribute);
     if (strcmp(method, "format") != 0 && strcmp(method, "format_map") != 0 && strcmp(method, "vformat") != 0)
@@ -306,7 +280,7 @@ static void walk_call(struct sc_reading *reading, uint32_t node)
         if (functions->v[i].kind == SC_VALUE_NAME)
             walk_function(reading, node, functions->v[i].text);
     /* x.__getattribute__ of an object that nothing is known of */
-    if (functions->n == 0 && kind_of(reading, function) == SC_KIND_ATTRIBUTE) {
+    if (functions->n == 0 && sc_reading_kind(reading, function) == SC_KIND_ATTRIBUTE) {
         uint32_t attribute = sc_tree_field(&reading->tree, function, SC_FIELD_ATTRIBUTE);
         if (attribute != SC_NO_NODE && !strcmp(sc_python_identifier(reading, attribute), "__getattribute__"))
             walk_getattr(reading, node, sc_python_argument(reading, node, 0, NULL));
@@ -344,7 +318,7 @@ static void walk_import(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
     for (uint32_t child = sc_tree_first(tree, node); child != SC_NO_NODE; child = sc_tree_next(tree, child)) {
-        uint32_t name = kind_of(reading, child) == SC_KIND_ALIASED_IMPORT
+        uint32_t name = sc_reading_kind(reading, child) == SC_KIND_ALIASED_IMPORT
                             ? sc_tree_field(tree, child, SC_FIELD_NAME)
                             : child;
         if (name != SC_NO_NODE)
@@ -356,19 +330,19 @@ static void walk_from(struct sc_reading *reading, uint32_t node)
 {
     const struct sc_tree *tree = &reading->tree;
     uint32_t from = sc_tree_field(tree, node, SC_FIELD_MODULE_NAME);
-    if (kind_of(reading, from) != SC_KIND_DOTTED_NAME)
+    if (sc_reading_kind(reading, from) != SC_KIND_DOTTED_NAME)
         return;
     const char *module = sc_python_dotted(reading, from);
     use_import(reading, from, module);
     for (uint32_t child = sc_tree_first(tree, node); child != SC_NO_NODE; child = sc_tree_next(tree, child)) {
-        uint32_t name = kind_of(reading, child) == SC_KIND_ALIASED_IMPORT
+        uint32_t name = sc_reading_kind(reading, child) == SC_KIND_ALIASED_IMPORT
                             ? sc_tree_field(tree, child, SC_FIELD_NAME)
                             : child;
         if (tree->nodes[child].field != SC_FIELD_NAME || name == SC_NO_NODE)
             continue;
         const char *what = sc_python_dotted(reading, name);
         use_import(reading, name, sc_pool_printf(&reading->pool, "%s.%s", module, what));
-        use_attribute(reading, name, what);
+        sc_reading_use_attribute(reading, name, what);
     }
 }
 
@@ -380,12 +354,12 @@ static void use_word(struct sc_reading *reading, uint32_t node)
     const char *word = sc_python_identifier(reading, node);
     use_import(reading, node, word);
     sc_reading_use(reading, node, sc_pool_printf(&reading->pool, "builtins.%s", word));
-    use_attribute(reading, node, word);
+    sc_reading_use_attribute(reading, node, word);
 }
 
 static void walk_identifier(struct sc_reading *reading, uint32_t node)
 {
-    if (kind_of(reading, parent_of(reading, node)) == SC_KIND_ERROR)
+    if (sc_reading_kind(reading, sc_reading_parent(reading, node)) == SC_KIND_ERROR)
         use_word(reading, node);
     if (!is_no_use(reading, node))
         use_values(reading, node);
@@ -394,7 +368,7 @@ static void walk_identifier(struct sc_reading *reading, uint32_t node)
 void sc_python_walk(struct sc_reading *reading)
 {
     for (uint32_t node = 0; node < reading->tree.n; node++)
-        switch (kind_of(reading, node)) {
+        switch (sc_reading_kind(reading, node)) {
         case SC_KIND_IDENTIFIER:
             walk_identifier(reading, node);
             break;
@@ -415,8 +389,8 @@ void sc_python_walk(struct sc_reading *reading)
             break;
         case SC_KIND_KEYWORD_PATTERN: {
             uint32_t name = sc_tree_first(&reading->tree, node);
-            if (kind_of(reading, name) == SC_KIND_IDENTIFIER)
-                use_attribute(reading, name, sc_python_identifier(reading, name));
+            if (sc_reading_kind(reading, name) == SC_KIND_IDENTIFIER)
+                sc_reading_use_attribute(reading, name, sc_python_identifier(reading, name));
             break;
         }
         case SC_KIND_EXEC_STATEMENT:

@@ -54,6 +54,11 @@ const struct sc_values *sc_reading_value(struct sc_reading *reading, uint32_t no
     return reading->value_of[node];
 }
 
+const char *sc_reading_constant(struct sc_reading *reading, uint32_t node)
+{
+    return sc_values_constant(sc_reading_value(reading, node));
+}
+
 static void found(struct sc_reading *reading, const struct sc_rule *rule, uint32_t node, const char *name)
 {
     sc_findings_add(&reading->findings, &(struct sc_finding){.rule = rule->id,
@@ -80,6 +85,11 @@ void sc_reading_use(struct sc_reading *reading, uint32_t node, const char *name)
     static const char builtins[] = "builtins.";
     bool is_builtin = reading->grammar == SC_GRAMMAR_PYTHON && !strncmp(name, builtins, strlen(builtins));
     sc_reading_use_as(reading, node, name, name + (is_builtin ? strlen(builtins) : 0) + (name[0] == '.'));
+}
+
+void sc_reading_use_attribute(struct sc_reading *reading, uint32_t node, const char *name)
+{
+    sc_reading_use(reading, node, sc_pool_printf(&reading->pool, ".%s", name));
 }
 
 static void mark_place(struct sc_reading *reading, uint32_t node)

@@ -63,6 +63,22 @@ static inline const char *sc_reading_text(const struct sc_reading *reading, uint
     return reading->source.text + reading->tree.nodes[node].start;
 }
 
+static inline enum sc_kind sc_reading_kind(const struct sc_reading *reading, uint32_t node)
+{
+    return sc_tree_kind(&reading->tree, node);
+}
+
+static inline uint32_t sc_reading_parent(const struct sc_reading *reading, uint32_t node)
+{
+    return reading->tree.nodes[node].parent;
+}
+
+/* As what the node stands in its parent. */
+static inline enum sc_field sc_reading_field(const struct sc_reading *reading, uint32_t node)
+{
+    return (enum sc_field)reading->tree.nodes[node].field;
+}
+
 /* reading.c */
 /* `name` is used at `node`: findings of every rule and list that speak of it. */
 void sc_reading_use(struct sc_reading *reading, uint32_t node, const char *name);
@@ -75,6 +91,10 @@ void sc_reading_use_denied(struct sc_reading *reading, uint32_t node, const char
 bool sc_reading_watches_below(const struct sc_reading *reading, const char *name);
 /* What the expression at `node` may be; computed by the language's reader, kept. */
 const struct sc_values *sc_reading_value(struct sc_reading *reading, uint32_t node);
+/* The one constant text that it is, or NULL. */
+const char *sc_reading_constant(struct sc_reading *reading, uint32_t node);
+/* The attribute `name` of anything is used at `node`. */
+void sc_reading_use_attribute(struct sc_reading *reading, uint32_t node, const char *name);
 /* A path outside /home/user and /tmp, absolute or by "..". */
 bool sc_path_is_outside(const char *path);
 

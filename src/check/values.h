@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SC_VALUES_MAX 6
 #define SC_VALUE_TEXT_MAX 512 /* longer constants are not known */
@@ -34,6 +35,15 @@ static inline void sc_values_add(struct sc_values *values, enum sc_value_kind ki
         values->other = true;
 }
 
+/* NULL: some text that is not known. */
+static inline void sc_values_add_text(struct sc_values *values, const char *text)
+{
+    if (text)
+        sc_values_add(values, SC_VALUE_TEXT, text);
+    else
+        values->other = true;
+}
+
 static inline void sc_values_join(struct sc_values *values, const struct sc_values *more)
 {
     for (uint8_t i = 0; i < more->n; i++)
@@ -45,6 +55,13 @@ static inline void sc_values_join(struct sc_values *values, const struct sc_valu
 static inline const char *sc_values_constant(const struct sc_values *values)
 {
     return values->n == 1 && !values->other && values->v[0].kind == SC_VALUE_TEXT ? values->v[0].text : NULL;
+}
+
+/* Something, and then `end`. */
+static inline bool sc_name_ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), end_len = strlen(end);
+    return len > end_len && !strcmp(name + len - end_len, end);
 }
 
 /* Is it one of a few constant texts, and nothing else? */
