@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snap/recipe.h"
+
 int sc_api_check_parent(const struct sc_spec *spec, const struct snapcell_host *host, struct sc_err *err)
 {
     const char *probed = host->cgroup_parent ? host->cgroup_parent : "";
@@ -22,7 +24,9 @@ int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_
     if (sc_spec_copy(spec, ret_spec) < 0)
         return sc_api_no_memory(err);
     ret_spec->session = session;
-    int r = sc_spec_check(ret_spec, host->host.memory_bytes, err);
+    int r = sc_recipe_apply(ret_spec, err);
+    if (r == 0)
+        r = sc_spec_check(ret_spec, host->host.memory_bytes, err);
     if (r == 0)
         r = sc_api_check_parent(ret_spec, host, err);
     return r < 0 ? r : sc_plan_make(ret_spec, &host->host, ret_plan, err);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "snap/recipe.h"
 
 #define SHELL_WALL_NS (3600 * SC_NS_PER_S) /* people think longer than programs run */
 
@@ -212,7 +213,9 @@ int sc_cli_job_plan(struct sc_cli_job *job, struct sc_err *err)
 {
     const struct sc_host_options options = {.cgroup_parent = job->spec.cgroup_parent, .want_scope = true};
     /* What is wrong with the request is told before anything is done, the probe included. */
-    int r = sc_spec_check(&job->spec, 0, err);
+    int r = sc_recipe_apply(&job->spec, err);
+    if (r == 0)
+        r = sc_spec_check(&job->spec, 0, err);
     if (r == 0)
         r = sc_host_probe(&job->host, &options, err);
     if (r == 0)

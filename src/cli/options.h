@@ -63,12 +63,12 @@ struct sc_cli_option {
 /* The table, ended by a row whose name is NULL. Rows of one group stand together. */
 extern const struct sc_cli_option SC_CLI_OPTIONS[];
 /* Verbs that take every limit as an option. */
-#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START)
+#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START | SC_CLI_TEMPLATE)
 /* Verbs that take those of one run. */
 #define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 /* Verbs whose options may also stand behind their operands: these are no program's own words. */
-#define SC_CLI_MIXED_VERBS SC_CLI_JUDGE
+#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE)
 
 /* One option as it was given. Everything is borrowed from argv and the tables. */
 struct sc_cli_given {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +38,14 @@ static int send_body(int pipe, const void *what)
 
 static int take_body(int pipe, const void *what)
 {
-    return sc_cli_tree_unpack(pipe, *(const int *)what);
+    return sc_cli_tree_unpack(pipe, *(const int *)what, false);
+}
+
+/* What is taken is read by cells, which have another user; and only we write to it. */
+static int take_root_body(int pipe, const void *what)
+{
+    umask(022);
+    return sc_cli_tree_unpack(pipe, *(const int *)what, true);
 }
 
 int sc_cli_tree_send(struct sc_cli_tree *tree, const char *path, struct sc_err *err)
@@ -48,6 +56,11 @@ int sc_cli_tree_send(struct sc_cli_tree *tree, const char *path, struct sc_err *
 int sc_cli_tree_take(struct sc_cli_tree *tree, int folder, struct sc_err *err)
 {
     return start(tree, true, take_body, &folder, err);
+}
+
+int sc_cli_tree_take_root(struct sc_cli_tree *tree, int folder, struct sc_err *err)
+{
+    return start(tree, true, take_root_body, &folder, err);
 }
 
 bool sc_cli_tree_finish(struct sc_cli_tree *tree)

@@ -2,7 +2,10 @@
 #ifndef SC_CLI_TREE_PARTS_H
 #define SC_CLI_TREE_PARTS_H
 
+#include <stdbool.h>
+
 int sc_cli_tree_pack(int out, const char *path);
-int sc_cli_tree_unpack(int in, int folder);
+/* `links`: symbolic and hard links are made too; see cli/tree.h. */
+int sc_cli_tree_unpack(int in, int folder, bool links);
 
 #endif

@@ -90,7 +90,56 @@ static int make_file(struct sc_tar_reader *reader, int parent, const char *last,
     return close(fd) < 0 && r == 0 ? -errno : r;
 }
 
-static int make_member(struct sc_tar_reader *reader, int root, struct sc_tar_member *member)
+/* Wherever it leads: nobody here follows it, and in a cell it names the cell's own files. */
+static int make_symlink(int parent, const char *last, const struct sc_tar_member *member)
+{
+    if (!*member->link)
+        return -EBADMSG;
+    return symlinkat(member->link, parent, last) < 0 ? -errno : 0;
+}
+
+/* Of a file that is there already, below the same folder and not reached by a link. */
+static int make_hard_link(int root, int parent, const char *last, struct sc_tar_member *member)
+{
+    char *target = (char *)clean_name(member->link);
+    const char *target_last;
+    struct stat st;
+    if (!target || !*target)
+        return -EBADMSG;
+    int from = open_parent(root, target, &target_last);
+    if (from < 0)
+        return from;
+    int r = fstatat(from, target_last, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+    if (r == 0 && !S_ISREG(st.st_mode))
+        r = -EBADMSG;
+    if (r == 0 && linkat(from, target_last, parent, last, 0) < 0)
+        r = -errno;
+    close(from);
+    return r;
+}
+
+static bool is_taken(char type, bool links)
+{
+    return type == SC_TAR_FILE || type == SC_TAR_FOLDER ||
+           (links && (type == SC_TAR_SYMLINK || type == SC_TAR_HARD_LINK));
+}
+
+static int make_in(struct sc_tar_reader *reader, int root, int parent, const char *last,
+                   struct sc_tar_member *member)
+{
+    switch (member->type) {
+    case SC_TAR_FOLDER:
+        return make_folder(parent, last, member->mode);
+    case SC_TAR_SYMLINK:
+        return make_symlink(parent, last, member);
+    case SC_TAR_HARD_LINK:
+        return make_hard_link(root, parent, last, member);
+    default:
+        return make_file(reader, parent, last, member);
+    }
+}
+
+static int make_member(struct sc_tar_reader *reader, int root, struct sc_tar_member *member, bool links)
 {
     char *name = (char *)clean_name(member->name);
     const char *last;
@@ -98,16 +147,15 @@ static int make_member(struct sc_tar_reader *reader, int root, struct sc_tar_mem
         return -EBADMSG;
     if (!*name)
         return member->type == SC_TAR_FOLDER ? 0 : -EBADMSG;
-    if (member->type != SC_TAR_FILE && member->type != SC_TAR_FOLDER) {
-        sc_cli_say("%s: left out: not a file or folder", name);
+    if (!is_taken(member->type, links)) {
+        sc_cli_say("%s: left out: not a file%s", name, links ? ", folder or link" : " or folder");
         return 0;
     }
     int r = make_parents(root, name);
     int parent = r < 0 ? r : open_parent(root, name, &last);
     if (parent < 0)
         return parent;
-    r = member->type == SC_TAR_FOLDER ? make_folder(parent, last, member->mode)
-                                      : make_file(reader, parent, last, member);
+    r = make_in(reader, root, parent, last, member);
     close(parent);
     return r;
 }
@@ -126,7 +174,7 @@ static int drain(int in)
     return n < 0 ? -errno : 0;
 }
 
-int sc_cli_tree_unpack(int in, int folder)
+int sc_cli_tree_unpack(int in, int folder, bool links)
 {
     static struct sc_tar_reader reader;
     static struct sc_tar_member member;
@@ -141,7 +189,7 @@ int sc_cli_tree_unpack(int in, int folder)
             return -EFBIG;
         }
         bytes += member.size;
-        r = make_member(&reader, folder, &member);
+        r = make_member(&reader, folder, &member, links);
         if (r < 0)
             break;
     }
@@ -149,6 +197,6 @@ int sc_cli_tree_unpack(int in, int folder)
         r = drain(in);
     if (r < 0)
         sc_cli_say("%s: %s", member.name,
-                   r == -EBADMSG ? "the session sent what is no proper archive" : strerror(-r));
+                   r == -EBADMSG ? "what came is no proper archive" : strerror(-r));
     return r;
 }

@@ -123,6 +123,21 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Exit status: 0 nothing but notes was found, 1 there are findings or a syntax error, 2 bad usage, 125 Snapcell "
      "itself failed.",
      sc_cli_check},
+    {"template", SC_CLI_TEMPLATE,
+     "template ls [OPTION…]\n"
+     "template show NAME\n"
+     "template build [OPTION…] NAME\n"
+     "template test [OPTION…] NAME\n"
+     "template import [OPTION…] NAME SOURCE\n"
+     "template rm NAME",
+     "Named recipes of cells: a root file system, a language, what is loaded beforehand, defaults.",
+     "`run --template NAME` uses one (docs/templates.md). `build` fetches and unpacks what it names, once, and "
+     "does nothing while that has not changed. `test` makes a cell of it and loads its prelude. `import` makes one of an "
+     "image: an OCI layout (a folder or an archive), or an archive of `docker save`. `rm` removes a template of "
+     "yours and what was built for it; no cell may still use it.\n"
+     "Limits are those of the cell in which it is built or tested. Exit status: 0; of test 1 when the template is "
+     "broken, after what its prelude said; 125 when a build failed; 2 bad usage.",
+     sc_cli_template},
     {"doctor", SC_CLI_DOCTOR,
      "doctor [OPTION…]",
      "Tell what this host offers and lacks, and how to mend it.",

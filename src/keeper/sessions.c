@@ -11,6 +11,7 @@
 #include "cell/cell.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
+#include "snap/recipe.h"
 
 /* More than any single run may take. */
 #define ONCE_NS (24 * 3600 * SC_NS_PER_S)
@@ -97,7 +98,9 @@ static int make_plan(struct keeper_session *session, struct sc_err *err)
     struct sc_spec *spec = &session->spec;
     const struct sc_host_options options = {.cgroup_parent = spec->cgroup_parent, .want_scope = true};
     spec->session = true;
-    int r = sc_spec_check(spec, 0, err);
+    int r = sc_recipe_apply(spec, err);
+    if (r == 0)
+        r = sc_spec_check(spec, 0, err);
     if (r == 0)
         r = sc_host_probe(&session->host, &options, err);
     if (r == 0)

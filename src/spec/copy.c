@@ -36,6 +36,8 @@ static int copy_texts(const struct sc_spec *from, struct sc_spec *to)
         r = copy_text(from->pin, &to->pin);
     if (r == 0)
         r = copy_text(from->cgroup_parent, &to->cgroup_parent);
+    if (r == 0)
+        r = copy_text(from->template, &to->template);
     if (r == 0 && from->code)
         r = sc_spec_put_data(&to->code, &to->code_len, from->code, from->code_len, NULL);
     if (r == 0 && from->stdin_data)
@@ -96,6 +98,7 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     struct sc_spec copy;
     sc_spec_init(&copy);
     copy.limits = spec->limits;
+    copy.limits_given = spec->limits_given;
     copy.lang = spec->lang;
     copy.profile = spec->profile;
     copy.overflow = spec->overflow;
@@ -108,6 +111,7 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     copy.validate.on = spec->validate.on;
     copy.validate.on_finding = spec->validate.on_finding;
     copy.session = spec->session;
+    copy.template_applied = spec->template_applied;
     int r = copy_texts(spec, &copy);
     if (r == 0)
         r = copy_list(&spec->args, &copy.args);

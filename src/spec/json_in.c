@@ -14,7 +14,7 @@
 
 /* ---- scalars ---- */
 
-static int read_language(void *into, const json_t *value, const char *path, struct sc_err *err)
+int sc_spec_read_language(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     const char *text = sc_json_text(value, path, err);
     return text ? sc_spec_lang(path, text, &((struct sc_spec *)into)->lang, err) : -EINVAL;
@@ -78,6 +78,7 @@ TEXT_FIELD(venv, sc_spec_host_path_ok)
 TEXT_FIELD(interpreter, sc_spec_host_path_ok)
 TEXT_FIELD(pin, sc_spec_pin_ok)
 TEXT_FIELD(cgroup_parent, sc_spec_absolute_path_ok)
+TEXT_FIELD(template, sc_spec_template_ok)
 
 static int read_pty(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
@@ -127,7 +128,7 @@ static int read_command(void *into, const json_t *value, const char *path, struc
     return 0;
 }
 
-static int read_env(void *into, const json_t *value, const char *path, struct sc_err *err)
+int sc_spec_read_env(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     if (!json_is_object(value))
         return sc_json_wrong_type(path, value, "an object of strings", err);
@@ -233,7 +234,7 @@ static int read_file(void *into, const json_t *value, const char *path, struct s
     return 0;
 }
 
-static int read_files(void *into, const json_t *value, const char *path, struct sc_err *err)
+int sc_spec_read_files(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     return sc_json_read_list(into, value, path, read_file, err);
 }
@@ -374,9 +375,16 @@ int sc_spec_read_limits(struct sc_limits *limits, const json_t *value, const cha
     return 0;
 }
 
-static int read_limits(void *into, const json_t *value, const char *path, struct sc_err *err)
+int sc_spec_read_given_limits(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return sc_spec_read_limits(&((struct sc_spec *)into)->limits, value, path, err);
+    struct sc_spec *spec = into;
+    int r = sc_spec_read_limits(&spec->limits, value, path, err);
+    for (const struct sc_limit_row *row = SC_LIMIT_ROWS; row->option && r == 0; row++) {
+        const json_t *given = json_object_get(value, row->json);
+        if (given && !json_is_null(given))
+            spec->limits_given |= 1u << sc_limit_index(row);
+    }
+    return r;
 }
 
 /* ---- the request ---- */
@@ -405,26 +413,26 @@ static int network_mode(void *into, const json_t *value, const char *path, struc
     return sc_spec_bad(err, path, text, "allowed is none: this version gives cells no network");
 }
 
-static int read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
+int sc_spec_read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     static const struct sc_json_field fields[] = {{"mode", network_mode}, {NULL}};
     return sc_json_read_object(into, value, path, fields, err);
 }
 
 static const struct sc_json_field REQUEST[] = {
-    {"language", read_language},
+    {"language", sc_spec_read_language},
     {"code", read_code},
     {"program", read_program},
     {"command", read_command},
     {"args", read_args},
-    {"env", read_env},
+    {"env", sc_spec_read_env},
     {"cwd", read_cwd},
     {"stdin", read_stdin},
     {"stdin_b64", read_stdin_b64},
-    {"files", read_files},
+    {"files", sc_spec_read_files},
     {"dirs", read_dirs},
     {"out", read_outs},
-    {"limits", read_limits},
+    {"limits", sc_spec_read_given_limits},
     {"profile", read_profile},
     {"overflow", read_overflow},
     {"disk_backing", read_backing},
@@ -434,8 +442,9 @@ static const struct sc_json_field REQUEST[] = {
     {"interpreter", read_interpreter},
     {"pin", read_pin},
     {"cgroup_parent", read_cgroup_parent},
+    {"template", read_template},
     {"pty", read_pty},
-    {"network", read_network},
+    {"network", sc_spec_read_network},
     {"mode", read_mode},
     {"validate", read_validate},
     {NULL},

@@ -72,13 +72,14 @@ static json_t *number_of(const struct sc_limit_row *row, uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-static void put_limits(struct writer *w, const struct sc_limits *limits)
+static void put_limits(struct writer *w, const struct sc_spec *spec)
 {
-    struct sc_limits copy = *limits;
+    struct sc_limits copy = spec->limits;
     struct writer entry = entry_new();
     for (const struct sc_limit_row *row = SC_LIMIT_ROWS; row->option; row++) {
         uint64_t value = *sc_limit_value(&copy, row);
-        if (value != SC_UNSET && value != SC_DERIVED)
+        bool given = spec->limits_given & 1u << sc_limit_index(row);
+        if (value != SC_UNSET && value != SC_DERIVED && (given || value != row->standard))
             put(&entry, row->json, number_of(row, value));
     }
     w->failed = w->failed || entry.failed;
@@ -212,7 +213,7 @@ static void put_validate(struct writer *w, const struct sc_validate *validate)
 
 static void put_how(struct writer *w, const struct sc_spec *spec)
 {
-    put_limits(w, &spec->limits);
+    put_limits(w, spec);
     put_text(w, "profile", sc_profile_name(spec->profile));
     put_text(w, "overflow", sc_overflow_name(spec->overflow));
     put_text(w, "disk_backing", sc_disk_backing_name(spec->disk_backing));
@@ -222,6 +223,7 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
     put_text(w, "interpreter", spec->interpreter);
     put_text(w, "pin", spec->pin);
     put_text(w, "cgroup_parent", spec->cgroup_parent);
+    put_text(w, "template", spec->template);
     if (spec->mode != SC_MODE_PLAIN)
         put_text(w, "mode", sc_mode_name(spec->mode));
     put_validate(w, &spec->validate);

@@ -28,6 +28,7 @@ const struct sc_limit_row SC_LIMIT_ROWS[] = {
 #undef LIMIT
     {0},
 };
+_Static_assert(sizeof SC_LIMIT_ROWS / sizeof *SC_LIMIT_ROWS <= 32, "limits_given has 32 bits");
 
 const struct sc_limit_row *sc_limit_row_by_option(const char *option, size_t len)
 {
@@ -35,6 +36,11 @@ const struct sc_limit_row *sc_limit_row_by_option(const char *option, size_t len
         if (strlen(row->option) == len && !memcmp(row->option, option, len))
             return row;
     return NULL;
+}
+
+size_t sc_limit_index(const struct sc_limit_row *row)
+{
+    return (size_t)(row - SC_LIMIT_ROWS);
 }
 
 uint64_t *sc_limit_value(struct sc_limits *limits, const struct sc_limit_row *row)

@@ -1,4 +1,5 @@
 /* The rules single texts and numbers must follow, whatever front they came through. */
+#include "spec/json_read.h"
 #include "spec/spec_internal.h"
 
 #include <sched.h>
@@ -139,6 +140,18 @@ static bool read_cpu(const char **at, uint32_t *ret_cpu)
     }
     *ret_cpu = cpu;
     return true;
+}
+
+int sc_spec_template_ok(const char *field, const char *text, struct sc_err *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+    size_t len = strspn(text, letters);
+    if (len > 0 && !text[len] && len <= SC_SPEC_TEMPLATE_NAME_MAX && text[0] >= '0' &&
+        text[0] != '_')
+        return 0;
+    return sc_spec_bad(err, field, text,
+                       "allowed are names of at most %d of a-z 0-9 - _ . that begin with a letter or digit",
+                       SC_SPEC_TEMPLATE_NAME_MAX);
 }
 
 int sc_spec_pin_ok(const char *field, const char *text, struct sc_err *err)

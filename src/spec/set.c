@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "spec/json_read.h"
 #include "spec/spec_internal.h"
 
 static const char *unit_hint(enum sc_limit_kind kind)
@@ -40,6 +41,7 @@ static int set_limit(struct sc_spec *spec, const struct sc_limit_row *row, const
     if (r < 0)
         return r;
     *sc_limit_value(&spec->limits, row) = value;
+    spec->limits_given |= 1u << sc_limit_index(row);
     return 0;
 }
 
@@ -60,6 +62,7 @@ static const struct text_option {
     {"interpreter", offsetof(struct sc_spec, interpreter), sc_spec_host_path_ok},
     {"pin", offsetof(struct sc_spec, pin), sc_spec_pin_ok},
     {"cgroup-parent", offsetof(struct sc_spec, cgroup_parent), sc_spec_absolute_path_ok},
+    {"template", offsetof(struct sc_spec, template), sc_spec_template_ok},
     {NULL},
 };
 
@@ -123,7 +126,7 @@ int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, str
 {
     static const char *const others[] = {
         "language",    "profile", "overflow",      "disk-backing", "cwd",      "root", "venv",
-        "interpreter", "pin",     "cgroup-parent", "mode",         "validate", NULL};
+        "interpreter", "pin",     "cgroup-parent", "mode",         "validate", "template", NULL};
     const struct sc_limit_row *row = sc_limit_row_by_option(option, strlen(option));
     if (row)
         return set_limit(spec, row, value, err);

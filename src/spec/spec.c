@@ -117,6 +117,7 @@ void sc_spec_fini(struct sc_spec *spec)
     free(spec->interpreter);
     free(spec->pin);
     free(spec->cgroup_parent);
+    free(spec->template);
     sc_spec_init(spec);
 }
 

@@ -21,6 +21,7 @@
 #define SC_SPEC_ARG_BYTES_MAX 131072  /* one entry with its NUL: the kernel's MAX_ARG_STRLEN */
 #define SC_SPEC_PATH_MAX 4095
 #define SC_SPEC_NAME_MAX 255 /* one component of a path */
+#define SC_SPEC_TEMPLATE_NAME_MAX 64
 #define SC_SPEC_FILES_MAX 4096
 #define SC_SPEC_DIRS_MAX 256
 #define SC_SPEC_OUTS_MAX 256
@@ -56,6 +57,7 @@ struct sc_limit_row {
 /* The table, ended by a row whose option is NULL. */
 extern const struct sc_limit_row SC_LIMIT_ROWS[];
 const struct sc_limit_row *sc_limit_row_by_option(const char *option, size_t len);
+size_t sc_limit_index(const struct sc_limit_row *row);
 uint64_t *sc_limit_value(struct sc_limits *limits, const struct sc_limit_row *row);
 void sc_limits_init(struct sc_limits *limits);
 /* Text form of a value as options take it: "1.5s", "512M", "128", "0.5"; "derived" or "unset" for the two
@@ -123,6 +125,7 @@ struct sc_spec_out {
 
 struct sc_spec {
     struct sc_limits limits;
+    uint32_t limits_given; /* bit i: the request itself names the limit of row i */
     enum sc_lang lang;
     enum sc_profile profile;
     enum sc_overflow overflow;
@@ -156,6 +159,9 @@ struct sc_spec {
     char *pin;           /* processors to pin to, "0" or "0,2-3", or NULL */
     char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the
                             caller's own */
+    char *template;      /* name of a template, or NULL: fills in what the request does not say. Who makes plans
+                            has it applied before the check (snap/recipe.h) */
+    bool template_applied;
     bool pty;            /* the program gets a terminal of the cell's own */
     enum sc_mode mode;
     struct sc_validate validate;
@@ -176,6 +182,11 @@ int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, str
  * --allow-degraded LIST, --rules SET|FILE, --deny-module NAME, --deny-call NAME. A colon within a part is
  * written "\:", a backslash "\\". The same NAME given again replaces its value. */
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
+/* A host folder, mounted read-only at an absolute path. */
+int sc_spec_add_mount(struct sc_spec *spec, const char *host, const char *path, struct sc_err *err);
+/* Takes from `defaults` what `spec` does not say: the language of code, limits, root, variables and files of
+ * the same name. Its mounts are added. */
+int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err);
 /* What runs. Each replaces what the same call set before; the check refuses a spec with two of the three. */
 int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);
 int sc_spec_set_program(struct sc_spec *spec, const char *host_path, struct sc_err *err);

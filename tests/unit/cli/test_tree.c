@@ -169,15 +169,20 @@ static void add_file(struct archive *archive, const char *name)
     add(archive, SC_TAR_FILE, name, "", 4, "evil");
 }
 
-static int unpack(struct archive *archive)
+static int unpack_with(struct archive *archive, bool links)
 {
     int from, to;
     assert_int_equal(sc_pipe(&from, &to), 0);
     assert_int_equal(sc_write_all(to, archive->bytes, archive->len), 0);
     close(to);
-    int r = sc_cli_tree_unpack(from, target);
+    int r = sc_cli_tree_unpack(from, target, links);
     close(from);
     return r;
+}
+
+static int unpack(struct archive *archive)
+{
+    return unpack_with(archive, false);
 }
 
 static void names_stay_inside(void **state)
@@ -211,6 +216,75 @@ static void links_and_devices_are_left_out(void **state)
     assert_string_equal(text_of("target/link/x"), "evil"); /* a folder of its own */
     assert_string_equal(text_of("target/after"), "evil");
     assert_false(exists("target/hard") || exists("target/device") || exists("target/fifo"));
+}
+
+/* ---- root file systems ---- */
+
+static void a_root_has_its_links(void **state)
+{
+    static struct archive archive;
+    char text[100] = "";
+    struct stat a, b;
+    (void)state;
+    archive.len = 0;
+    add(&archive, SC_TAR_FOLDER, "usr/", "", 0, NULL);
+    add_file(&archive, "usr/a");
+    add(&archive, SC_TAR_HARD_LINK, "usr/b", "./usr/a", 0, NULL);
+    add(&archive, SC_TAR_SYMLINK, "bin", "/../../etc/passwd", 0, NULL);
+    add(&archive, SC_TAR_CHAR, "null", "", 0, NULL);
+    assert_int_equal(unpack_with(&archive, true), 0);
+    assert_int_equal(fstatat(target, "usr/a", &a, 0), 0);
+    assert_int_equal(fstatat(target, "usr/b", &b, 0), 0);
+    assert_int_equal(a.st_ino, b.st_ino);
+    assert_int_equal(a.st_mode & 07000, 0);
+    assert_true(readlinkat(target, "bin", text, sizeof text - 1) > 0);
+    assert_string_equal(text, "/../../etc/passwd");
+    assert_false(exists("target/null"));
+}
+
+/* One hostile member behind a link of each kind. */
+static void links_of_a_root_are_never_followed(void **state)
+{
+    static const struct {
+        char type;
+        const char *name, *link;
+    } hostile[] = {
+        {SC_TAR_FILE, "out/x", ""},
+        {SC_TAR_FILE, "out", ""},
+        {SC_TAR_FOLDER, "out/new/", ""},
+        {SC_TAR_FOLDER, "out", ""},
+        {SC_TAR_SYMLINK, "out/x", "y"},
+        {SC_TAR_HARD_LINK, "hard", "out/secret"},
+        {SC_TAR_HARD_LINK, "hard", "out"},
+        {SC_TAR_HARD_LINK, "hard", "/etc/passwd"},
+        {SC_TAR_HARD_LINK, "hard", "../beside/secret"},
+        {SC_TAR_HARD_LINK, "hard", "missing"},
+        {SC_TAR_HARD_LINK, "hard", "folder"},
+        {SC_TAR_HARD_LINK, "out/x", "file"},
+        {SC_TAR_SYMLINK, "empty", ""},
+        {SC_TAR_SYMLINK, "../x", "y"},
+    };
+    (void)state;
+    make_file("beside/secret", "secret", 0644);
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        char inner[100];
+        struct archive archive = {0};
+        snprintf(inner, sizeof inner, "%s/target/%zu", place, i);
+        assert_int_equal(mkdir(inner, 0755), 0);
+        int folder = open(inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC), whole = target;
+        target = folder;
+        add(&archive, SC_TAR_SYMLINK, "out", "../../beside", 0, NULL);
+        add_file(&archive, "file");
+        add(&archive, SC_TAR_FOLDER, "folder", "", 0, NULL);
+        assert_int_equal(unpack_with(&archive, true), 0);
+        archive.len = 0;
+        add(&archive, hostile[i].type, hostile[i].name, hostile[i].link, 0, NULL);
+        assert_true(unpack_with(&archive, true) < 0);
+        assert_int_equal(faccessat(folder, "hard", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+        close(folder);
+        target = whole;
+    }
+    assert_false(exists("beside/x") || exists("beside/new") || exists("x"));
 }
 
 static void a_link_that_is_there_is_not_followed(void **state)
@@ -282,6 +356,8 @@ int main(void)
         TEST(what_cannot_be_read_is_a_failure),
         TEST(names_stay_inside),
         TEST(links_and_devices_are_left_out),
+        TEST(a_root_has_its_links),
+        TEST(links_of_a_root_are_never_followed),
         TEST(a_link_that_is_there_is_not_followed),
         TEST(nothing_is_replaced_and_no_special_bit_is_set),
         TEST(bounds),

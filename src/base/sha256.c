@@ -1,0 +1,83 @@
+#include "base/sha256.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint32_t K[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+static uint32_t turned(uint32_t x, int by)
+{
+    return x >> by | x << (32 - by);
+}
+
+static void spread(const uint8_t block[64], uint32_t w[64])
+{
+    for (size_t i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (size_t i = 16; i < 64; i++) {
+        uint32_t s0 = turned(w[i - 15], 7) ^ turned(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = turned(w[i - 2], 17) ^ turned(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+}
+
+static void take_block(struct sc_sha256 *sum, const uint8_t block[64])
+{
+    uint32_t w[64], s[8];
+    spread(block, w);
+    memcpy(s, sum->state, sizeof s);
+    for (size_t i = 0; i < 64; i++) {
+        uint32_t big1 = turned(s[4], 6) ^ turned(s[4], 11) ^ turned(s[4], 25);
+        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+        uint32_t first = s[7] + big1 + choice + K[i] + w[i];
+        uint32_t big0 = turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22);
+        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += first;
+        s[0] = first + big0 + majority;
+    }
+    for (size_t i = 0; i < 8; i++)
+        sum->state[i] += s[i];
+}
+
+void sc_sha256_init(struct sc_sha256 *sum)
+{
+    *sum = (struct sc_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                        0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+void sc_sha256_add(struct sc_sha256 *sum, const void *data, size_t len)
+{
+    const uint8_t *bytes = data;
+    while (len > 0) {
+        size_t have = (size_t)(sum->bytes % 64), n = 64 - have < len ? 64 - have : len;
+        memcpy(sum->block + have, bytes, n);
+        sum->bytes += n;
+        bytes += n;
+        len -= n;
+        if (have + n == 64)
+            take_block(sum, sum->block);
+    }
+}
+
+void sc_sha256_text(struct sc_sha256 *sum, char ret_text[SC_SHA256_TEXT])
+{
+    static const uint8_t filling[64] = {0x80};
+    uint64_t bits = sum->bytes * 8;
+    uint8_t length[8];
+    for (size_t i = 0; i < 8; i++)
+        length[i] = (uint8_t)(bits >> (56 - 8 * i));
+    sc_sha256_add(sum, filling, 1 + (size_t)((119 - sum->bytes % 64) % 64));
+    sc_sha256_add(sum, length, sizeof length);
+    for (size_t i = 0; i < 8; i++)
+        snprintf(ret_text + 8 * i, 9, "%08x", sum->state[i]);
+}
