@@ -60,10 +60,9 @@ static json_t *entry_of(const char *name)
     char why[SC_ERR_MESSAGE_MAX];
     struct sc_recipe recipe;
     enum state state = look(name, &recipe, why);
-    json_t *entry =
-        json_pack("{s:s, s:s, s:s*, s:s, s:s*}", "name", name, "state", STATES[state], "reason",
-                  *why ? why : NULL, "source", recipe.name && !recipe.file ? "built in" : "user",
-                  "description", recipe.description);
+    json_t *entry = json_pack("{s:s, s:s, s:s*, s:s, s:s*}", "name", name, "state", STATES[state], "reason",
+                              *why ? why : NULL, "source", recipe.name && !recipe.file ? "built in" : "user",
+                              "description", recipe.description);
     if (recipe.defaults.lang != SC_LANG_AUTO)
         json_object_set_new(entry, "language", json_string(sc_lang_name(recipe.defaults.lang)));
     sc_recipe_fini(&recipe);
@@ -79,7 +78,8 @@ static const char *member(const json_t *entry, const char *name)
 static int add_line(struct sc_buf *text, const json_t *entry)
 {
     char shown[300];
-    const char *more = json_object_get(entry, "reason") ? member(entry, "reason") : member(entry, "description");
+    const char *more =
+        json_object_get(entry, "reason") ? member(entry, "reason") : member(entry, "description");
     sc_text_show(shown, sizeof shown, more, strlen(more));
     return sc_buf_printf(text, "%-16s %-10s %-9s %-9s %s\n", member(entry, "name"), member(entry, "state"),
                          member(entry, "language"), member(entry, "source"), shown);

@@ -71,7 +71,8 @@ static int cell_spec(const struct building *building, struct sc_spec *spec, stru
     spec->limits.wall = BUILD_WALL_NS;
     spec->limits.cpu = BUILD_WALL_NS;
     spec->limits.memory = BUILD_MEMORY;
-    spec->limits.disk = BUILD_MEMORY / 4 * 3;
+    spec->limits.disk = BUILD_MEMORY / 2;
+    spec->disk_backing = SC_DISK_MEMORY; /* which needs no privilege; it counts as the cell's memory */
     spec->limits.disk_inodes = 1000000;
     int r = sc_cli_apply(spec, building->args, err);
     return r < 0 ? r : sc_cli_cgroup_parent(spec, err);
@@ -178,9 +179,19 @@ static int copy_wheel(void *userdata, const char *path, struct sc_err *err)
 /* Every wheel that is needed, in ./wheels. */
 static int fetch_wheels(struct building *building, struct sc_cli_outside *outside, struct sc_err *err)
 {
-    static const char *const pip[] = {"/usr/bin/python3", "-m", "pip", "download", "--quiet",
-                                      "--disable-pip-version-check", "--no-cache-dir", "--only-binary=:all:",
-                                      "--dest", "wheels", "--requirement", "requirements.txt", NULL};
+    static const char *const pip[] = {"/usr/bin/python3",
+                                      "-m",
+                                      "pip",
+                                      "download",
+                                      "--quiet",
+                                      "--disable-pip-version-check",
+                                      "--no-cache-dir",
+                                      "--only-binary=:all:",
+                                      "--dest",
+                                      "wheels",
+                                      "--requirement",
+                                      "requirements.txt",
+                                      NULL};
     struct sc_buf text;
     sc_buf_init(&text, 2 * SC_RECIPE_BYTES_MAX);
     int r = sc_recipe_requirements(building->recipe->requirements, &text, copy_wheel, outside, err);
@@ -200,7 +211,8 @@ static int build_python(struct building *building, struct sc_err *err)
     static const char *const install[] = {
         "/bin/sh", "-c",
         "set -e; mkdir /home/user/out; cd /wheels; set -- *.whl; test -e \"$1\" && "
-        "/usr/bin/python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-index --no-deps "
+        "/usr/bin/python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-index "
+        "--no-deps "
         "--no-compile --target /home/user/out \"$@\" >&2; exec tar -C /home/user/out -cf - .",
         NULL};
     char wheels[PATH_MAX + 16];
@@ -223,9 +235,9 @@ static int fetch_modules(struct building *building, struct sc_cli_outside *outsi
     const char *package_json = building->recipe->package_json;
     char lock[PATH_MAX];
     bool locked = sc_recipe_lock_file(package_json, lock) && access(lock, F_OK) == 0;
-    const char *const npm[] = {"npm",        locked ? "ci" : "install", "--ignore-scripts", "--no-audit",
-                               "--no-fund",  "--omit=dev",              "--cache=./cache",  "--loglevel=error",
-                               NULL};
+    const char *const npm[] = {
+        "npm",        locked ? "ci" : "install", "--ignore-scripts", "--no-audit", "--no-fund",
+        "--omit=dev", "--cache=./cache",         "--loglevel=error", NULL};
     int r = sc_cli_outside_copy(outside, "package.json", package_json, err);
     if (r == 0 && locked)
         r = sc_cli_outside_copy(outside, "package-lock.json", lock, err);

@@ -125,7 +125,7 @@ static void become_program(const struct sc_cli_outside *outside, const char *con
                  fchdir(outside->folder) == 0 && setenv("HOME", outside->path, 1) == 0 &&
                  sigprocmask(SIG_SETMASK, &none, NULL) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR &&
                  (as_caller || geteuid() != 0 || become_nobody() == 0) &&
-                 prctl(PR_SET_NO_NEW_PRIVS, as_caller ? 0 : 1, 0, 0, 0) == 0;
+                 (as_caller || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     umask(022);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (ready)
@@ -184,8 +184,9 @@ int sc_cli_outside_run(struct sc_cli_outside *outside, const char *const *argv, 
                    r == -ECANCELED ? "cancelled" : strerror(-r));
     else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         tell_said(said);
-        r = sc_err_set(err, SC_ERR_HOST, -ENOENT, "template: %s failed; it must be installed, and reach what "
-                                                  "the template names",
+        r = sc_err_set(err, SC_ERR_HOST, -ENOENT,
+                       "template: %s failed; it must be installed, and reach what "
+                       "the template names",
                        argv[0]);
     }
     sc_close(&said);

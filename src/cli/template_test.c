@@ -37,8 +37,8 @@ static int add_code_file(struct sc_spec *spec, const char *code, struct sc_err *
     json_t *request = json_pack("{s:[{s:s, s:s}]}", "files", "path", CODE_FILE, "content", code);
     char *text = request ? sc_json_dump(request, 0) : NULL;
     sc_spec_init(&with_file);
-    int r = text ? sc_spec_from_json(&with_file, text, strlen(text), err)
-                 : sc_err_sys(err, -ENOMEM, "template");
+    int r =
+        text ? sc_spec_from_json(&with_file, text, strlen(text), err) : sc_err_sys(err, -ENOMEM, "template");
     if (r == 0)
         r = sc_spec_fill(spec, &with_file, err);
     sc_spec_fini(&with_file);

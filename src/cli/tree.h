@@ -22,8 +22,8 @@ int sc_cli_tree_send(struct sc_cli_tree *tree, const char *path, struct sc_err *
  */
 int sc_cli_tree_take(struct sc_cli_tree *tree, int folder, struct sc_err *err);
 /* The same for a root file system, with its symbolic and hard links. A link is made as it stands and never
- * followed: what goes below one, or hard-links to what is no file of this folder, ends the stream. Devices and
- * the like are left out, set-user-ID bits and write permission of others are taken off. */
+ * followed: what goes below one, or hard-links to what is no file of this folder, ends the stream. Devices
+ * and the like are left out, set-user-ID bits and write permission of others are taken off. */
 int sc_cli_tree_take_root(struct sc_cli_tree *tree, int folder, struct sc_err *err);
 #define SC_CLI_TREE_FILES_MAX 1000000
 #define SC_CLI_TREE_BYTES_MAX (64ull << 30)

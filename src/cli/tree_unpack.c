@@ -196,7 +196,6 @@ int sc_cli_tree_unpack(int in, int folder, bool links)
     if (r == 0)
         r = drain(in);
     if (r < 0)
-        sc_cli_say("%s: %s", member.name,
-                   r == -EBADMSG ? "what came is no proper archive" : strerror(-r));
+        sc_cli_say("%s: %s", member.name, r == -EBADMSG ? "what came is no proper archive" : strerror(-r));
     return r;
 }

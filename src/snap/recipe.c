@@ -181,9 +181,9 @@ static int check_root(const struct sc_recipe *recipe, const json_t *root, const 
 
 static int read_root(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    static const struct sc_json_field fields[] = {
-        {"kind", read_kind},         {"path", read_root_path}, {"from", read_root_path},
-        {"packages", read_packages}, {"suite", read_suite},    {NULL}};
+    static const struct sc_json_field fields[] = {{"kind", read_kind},      {"path", read_root_path},
+                                                  {"from", read_root_path}, {"packages", read_packages},
+                                                  {"suite", read_suite},    {NULL}};
     int r = sc_json_read_object(into, value, path, fields, err);
     if (r == 0 && !json_object_get(value, "kind"))
         return sc_err_usage(err, path, "%s: field kind is missing", path);
@@ -248,8 +248,7 @@ static int read_count(const json_t *value, json_int_t max, json_int_t *ret_count
         return sc_json_wrong_type(path, value, "a whole number", err);
     json_int_t count = json_integer_value(value);
     if (count < 0 || count > max)
-        return sc_err_usage(err, path, "%s: %lld: allowed 0 to %lld", path, (long long)count,
-                            (long long)max);
+        return sc_err_usage(err, path, "%s: %lld: allowed 0 to %lld", path, (long long)count, (long long)max);
     *ret_count = count;
     return 0;
 }
@@ -299,7 +298,8 @@ static int read_name(void *into, const json_t *value, const char *path, struct s
     const char *text = sc_json_text(value, path, err);
     if (!text)
         return -EINVAL;
-    return strcmp(text, recipe->name) ? bad(err, path, text, "must be the file's own name, without .json") : 0;
+    return strcmp(text, recipe->name) ? bad(err, path, text, "must be the file's own name, without .json")
+                                      : 0;
 }
 
 static int read_description(void *into, const json_t *value, const char *path, struct sc_err *err)

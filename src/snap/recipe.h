@@ -2,8 +2,8 @@
  * (src/cell/template.h is another thing: the mount tree of a plan). The file's reference is
  * docs/templates.md.
  *
- * A recipe that names an image, packages, requirements.txt or package.json is built once (snap/shelf.h) before
- * it can be used. Nothing here makes a cell. */
+ * A recipe that names an image, packages, requirements.txt or package.json is built once (snap/shelf.h)
+ * before it can be used. Nothing here makes a cell. */
 #ifndef SC_SNAP_RECIPE_H
 #define SC_SNAP_RECIPE_H
 
@@ -42,7 +42,7 @@ struct sc_recipe {
     enum sc_recipe_root root;
     char *path; /* DIRECTORY: the folder; IMAGE: layout folder or archive. Absolute, like all paths here */
     struct sc_strv packages;
-    char *suite;            /* of Debian */
+    char *suite;             /* of Debian */
     struct sc_spec defaults; /* language, environment, limits, and the prelude's files */
     /* What an interpreter has loaded before a cell's first request. A cold cell gets the files only. */
     struct sc_strv imports;
@@ -98,8 +98,8 @@ int sc_recipe_requirements(const char *path, struct sc_buf *ret_text, sc_recipe_
 
 /* ---- recipe_apply.c ---- */
 
-/* Fills in what `spec` does not say from the template it names, if it names one: the one place that does. Once
- * for each spec, before sc_spec_check. Errors: usage, field "template". */
+/* Fills in what `spec` does not say from the template it names, if it names one: the one place that does.
+ * Once for each spec, before sc_spec_check. Errors: usage, field "template". */
 int sc_recipe_apply(struct sc_spec *spec, struct sc_err *err);
 /* The same, with a recipe that was loaded. */
 int sc_recipe_apply_to(const struct sc_recipe *recipe, struct sc_spec *spec, struct sc_err *err);

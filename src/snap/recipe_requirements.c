@@ -1,6 +1,7 @@
 /* requirements.txt, as far as it must be understood. pip reads it outside of any cell, and with a network: it
  * may choose among wheels, whose code does not run when they are fetched. Whatever would make pip run a
- * package's code (a source folder, a version-control address), or read other files of the host, is refused. */
+ * package's code (a source folder, a version-control address), or read other files of the host, is refused.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,8 +17,8 @@ static const char FIELD[] = "requirements";
 static const char BLANKS[] = " \t\r\f\v";
 
 /* Options that choose where wheels come from, and which. */
-static const char *const OPTIONS[] = {"-i",         "--index-url", "--extra-index-url",
-                                      "--no-index", "--pre",       "--trusted-host",    "--hash"};
+static const char *const OPTIONS[] = {
+    "-i", "--index-url", "--extra-index-url", "--no-index", "--pre", "--trusted-host", "--hash"};
 
 struct lines {
     const char *folder; /* relative paths are from here */
@@ -59,9 +60,9 @@ static int add(struct lines *lines, const char *start, const char *rest, struct 
 static int take_wheel(struct lines *lines, const char *line, size_t len, struct sc_err *err)
 {
     char path[PATH_MAX], name[SC_SPEC_NAME_MAX + 4];
-    int n = *line == '/' ? snprintf(path, sizeof path, "%.*s", (int)len, line)
-                         : snprintf(path, sizeof path, "%.*s%.*s", lines->folder_len, lines->folder,
-                                    (int)len, line);
+    int n = *line == '/'
+                ? snprintf(path, sizeof path, "%.*s", (int)len, line)
+                : snprintf(path, sizeof path, "%.*s%.*s", lines->folder_len, lines->folder, (int)len, line);
     if (n < 0 || (size_t)n >= sizeof path)
         return refuse(line, "the path is too long", err);
     int r = lines->visit(lines->userdata, path, err);
@@ -84,6 +85,17 @@ static bool is_plain(const char *line)
     return true;
 }
 
+/* Of the options behind a requirement only those that fix its content. */
+static bool has_option(const char *line)
+{
+    for (const char *at = line; (at = strpbrk(at, BLANKS));) {
+        at += strspn(at, BLANKS);
+        if (*at == '-' && strncmp(at, "--hash=", 7))
+            return true;
+    }
+    return false;
+}
+
 /* One whole line without its comment. */
 static int take_line(struct lines *lines, const char *line, struct sc_err *err)
 {
@@ -96,6 +108,8 @@ static int take_line(struct lines *lines, const char *line, struct sc_err *err)
         return is_option_allowed(line)
                    ? add(lines, line, "", err)
                    : refuse(line, "not allowed: options that choose an index, and --hash, are", err);
+    if (has_option(line))
+        return refuse(line, "behind a requirement only --hash is allowed", err);
     if (strchr(line, '$'))
         return refuse(line, "variables are not allowed", err);
     if (strstr(line, "://") || strchr(line, '@') || strstr(line, "file:"))

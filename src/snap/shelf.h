@@ -1,7 +1,7 @@
-/* What was built for templates, on disk: FOLDER/templates/NAME/ holds one folder for each content hash, and the
- * link `current` to the one in use. A build works in a folder of its own and takes its place when it is whole
- * and on disk; until then, and when it fails or is killed, the one before stays in use. The one before is kept
- * until the next build, for cells that still use it.
+/* What was built for templates, on disk: FOLDER/templates/NAME/ holds one folder for each content hash, and
+ * the link `current` to the one in use. A build works in a folder of its own and takes its place when it is
+ * whole and on disk; until then, and when it fails or is killed, the one before stays in use. The one before
+ * is kept until the next build, for cells that still use it.
  */
 #ifndef SC_SNAP_SHELF_H
 #define SC_SNAP_SHELF_H

@@ -146,8 +146,7 @@ int sc_spec_template_ok(const char *field, const char *text, struct sc_err *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
     size_t len = strspn(text, letters);
-    if (len > 0 && !text[len] && len <= SC_SPEC_TEMPLATE_NAME_MAX && text[0] >= '0' &&
-        text[0] != '_')
+    if (len > 0 && !text[len] && len <= SC_SPEC_TEMPLATE_NAME_MAX && text[0] >= '0' && text[0] != '_')
         return 0;
     return sc_spec_bad(err, field, text,
                        "allowed are names of at most %d of a-z 0-9 - _ . that begin with a letter or digit",

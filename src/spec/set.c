@@ -125,7 +125,7 @@ int sc_spec_unknown_option(const char *option, const char *const *others, const 
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
     static const char *const others[] = {
-        "language",    "profile", "overflow",      "disk-backing", "cwd",      "root", "venv",
+        "language",    "profile", "overflow",      "disk-backing", "cwd",      "root",     "venv",
         "interpreter", "pin",     "cgroup-parent", "mode",         "validate", "template", NULL};
     const struct sc_limit_row *row = sc_limit_row_by_option(option, strlen(option));
     if (row)

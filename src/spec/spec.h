@@ -159,10 +159,10 @@ struct sc_spec {
     char *pin;           /* processors to pin to, "0" or "0,2-3", or NULL */
     char *cgroup_parent; /* group below which cells make theirs, or NULL: SNAPCELL_CGROUP_PARENT, then the
                             caller's own */
-    char *template;      /* name of a template, or NULL: fills in what the request does not say. Who makes plans
-                            has it applied before the check (snap/recipe.h) */
+    char *template; /* name of a template, or NULL: fills in what the request does not say. Who makes plans
+                       has it applied before the check (snap/recipe.h) */
     bool template_applied;
-    bool pty;            /* the program gets a terminal of the cell's own */
+    bool pty; /* the program gets a terminal of the cell's own */
     enum sc_mode mode;
     struct sc_validate validate;
     bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
