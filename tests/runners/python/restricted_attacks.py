@@ -659,7 +659,7 @@ attack("nested classes and mangling", """
     class __A:
         class B:
             def f(self, x): return x.__class
-    print("ESCAPED")""", bites=False)
+    print("ESCAPED", __A.B().f(()))""", bites=False)
 attack("await and frames", """
     class W:
         def __await__(self):
@@ -777,3 +777,112 @@ attack("__new__ of an abstract class that is told what is an instance", """
     made.append(1)
     copy.copy(pen)
     print("ESCAPED" if target.name == "another" else "no")""")
+
+# ---- what copying sets, and what setters set ----
+
+attack("the setter of a frozen dataclass, inherited", """
+    from dataclasses import dataclass
+    @dataclass(frozen=True)
+    class A:
+        x: int = 1
+    class B(A): pass
+    class C(A): pass
+    b = B()
+    b.__setattr__("__class__", C)
+    print("ESCAPED", b)""")
+attack("the deleter of a frozen dataclass, inherited", """
+    from dataclasses import dataclass
+    @dataclass(frozen=True)
+    class A:
+        x: int = 1
+    class B(A): pass
+    b = B()
+    object.__delattr__(b, "__dict__")
+    print("ESCAPED", b)""", since=(3, 11), until=(3, 13))
+attack("a deep copy's memo that renames attributes", """
+    import copy
+    class A: pass
+    a = A()
+    a.foo = reduce = lambda protocol: (lambda: "ESCAPED", ())
+    b = copy.deepcopy(a, {id("foo"): "__reduce_ex__", id(reduce): reduce})
+    print(copy.copy(b))""")
+attack("a deep copy's memo that changes the class", """
+    import copy
+    class Memo:
+        asked = 0
+        def get(self, key, default=None):
+            self.asked += 1
+            return B if self.asked == 2 else default
+        def __setitem__(self, key, value): pass
+        def __getitem__(self, key): return []
+    class A: pass
+    class B: pass
+    a = A()
+    a.x = 1
+    print("ESCAPED" if type(copy.deepcopy(a, Memo())) is B else "no")""")
+attack("slots named after the class was made", """
+    import copy
+    got = []
+    slots = ["a"]
+    class A:
+        __slots__ = slots
+        def __setattr__(self, name, value): got.append((name, value))
+    slots.append("__getattribute__")
+    copy.copy(A())
+    print("ESCAPED", got[-1][1]("__class__"))""")
+attack("slots with special names", """
+    class A:
+        __slots__ = ("__reduce_ex__",)
+    print("ESCAPED")""")
+attack("slots with special names, annotated", """
+    class A:
+        __slots__: tuple = ("__getstate__",)
+    print("ESCAPED")""")
+attack("slots that are set twice", """
+    class A:
+        __slots__ = other = ("__reduce__",)
+    print("ESCAPED")""")
+attack("slots by a loop", """
+    class A:
+        for __slots__ in [("__reduce__",)]: pass
+    print("ESCAPED")""")
+attack("a special name in an instance's dictionary", """
+    import copy
+    class A: pass
+    a = A()
+    a.__dict__["__reduce_ex__"] = lambda protocol: (lambda: "ESCAPED", ())
+    print(copy.copy(a))""")
+attack("a special name in an instance's dictionary, by update", """
+    import copy
+    class A: pass
+    a = A()
+    a.__dict__.update({"__reduce_ex__": lambda protocol: (lambda: "ESCAPED", ())})
+    print(copy.copy(a))""")
+attack("the class of an instance's dictionary", """
+    class A: pass
+    class B(type(A().__dict__)): pass
+    print("ESCAPED")""")
+attack("the dictionary of another object", """
+    class A: pass
+    print("ESCAPED", type(A().__dict__)(print).__class__)""", bites=False)
+attack("the class of an own instance, and on", """
+    class A: pass
+    print("ESCAPED", A().__class__.__mro__)""")
+attack("the class of an own instance, by a template", """
+    class A: pass
+    print("ESCAPED" if "class" in "{0.__class__}".format(A()) else "no")""")
+attack("the class of an own instance, by getattr", """
+    class A: pass
+    print("ESCAPED", getattr(A(), "__class__"))""")
+attack("the class of an own class", """
+    class A: pass
+    print("ESCAPED", A.__class__("X", (), {}))""")
+attack("the class of a function", """
+    def f(): pass
+    print("ESCAPED", f.__class__)""")
+attack("super as a library's alias", """
+    import typing, random
+    typing.List.__init__(super, 1)
+    class S(typing.List): pass
+    class R(random.Random): pass
+    print("ESCAPED", S(R, R())._randbelow)""")

@@ -6,6 +6,7 @@
   templates   str.format, whose templates are programs of their own
   modules     the modules that may be imported, as copies of their safe parts
   library     replacements for those parts of them that would get round the guards
+  copying     copy.copy and deepcopy, which set attributes
   builtin     the builtins a program has
   context     puts these together
 """

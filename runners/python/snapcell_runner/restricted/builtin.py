@@ -30,7 +30,8 @@ def restricted_builtins():
         "__import__": modules.guarded_import, "__build_class__": guards.guarded_class(builtins.__build_class__),
         rewriting.READ: guards.read, rewriting.READ_PUBLIC: guards.read_public,
         rewriting.WRITABLE: guards.writable, rewriting.ABSENT: absent,
-        rewriting.MATCHED: guards.checked_match_args, rewriting.NEW: guards.checked_new,
+        rewriting.READ_OWN: guards.read_own,
+        rewriting.MATCHED: guards.checked_match_args, rewriting.SLOTS: guards.checked_slots, rewriting.NEW: guards.checked_new,
     })
     for name, function in (("getattr", guards.guarded_getattr), ("hasattr", guards.guarded_hasattr),
                            ("setattr", guards.guarded_setattr), ("delattr", guards.guarded_delattr),

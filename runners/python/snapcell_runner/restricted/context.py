@@ -11,6 +11,7 @@ from ..program import Program, future_flags
 from ..texts import bounded_repr
 from . import rewriting
 from .builtin import restricted_builtins
+from .copying import guard_copying
 from .modules import AllowedModule
 
 
@@ -22,6 +23,7 @@ class RestrictedContext(Context):
         super().__init__(channel)
         self._compiler = RestrictedCompiler()
         _only_the_standard_library()
+        guard_copying()
         namespace = self.main.__dict__
         namespace.clear()
         namespace.update({"__name__": "__main__", "__builtins__": restricted_builtins()})

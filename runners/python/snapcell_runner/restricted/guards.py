@@ -2,6 +2,7 @@
 
 Nothing here asks an object about itself. Its class is type(object), a class's contents are read past its metaclass, and a
 name is a str and no subclass of it: whatever a program defines, it cannot answer for itself."""
+import collections.abc
 import functools
 import sys
 import types
@@ -15,7 +16,6 @@ _FUNCTIONS = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, t
 # Kinds of values that nothing can be wrong with, whatever attribute gave them.
 _HARMLESS = frozenset((int, float, bool, str, bytes, list, tuple, dict, set, type(None), types.MethodType, types.FunctionType))
 _SETTERS = frozenset(("__setattr__", "__delattr__"))
-_CONTEXT_SETTINGS = frozenset(("prec", "rounding", "Emin", "Emax", "capitals", "clamp"))
 _MISSING = object()
 PROGRAM = "__main__"
 
@@ -51,6 +51,14 @@ def read_public(value, name):
         return read(value, name)
     got = getattr(value, name)
     return got if type(got) in _HARMLESS else _looked_at(got, name)
+
+
+def read_own(value, name):
+    """value.__class__ or value.__dict__, written out, of an instance of the program's own classes."""
+    kind = type(value)
+    if not (is_of_program(kind) or name == "__class__" and issubclass(kind, BaseException)):
+        refuse(name)
+    return kind if name == "__class__" else Attributes(value)
 
 
 def _looked_at(got, name):
@@ -106,7 +114,7 @@ def writable(value, name):
             refuse(name)
     elif name in names.INTERNALS or name == "obj" and issubclass(kind, AttributeError):
         refuse(name)
-    if not _is_programs(value, kind) and not (name in _CONTEXT_SETTINGS and _is_decimal_context(kind)):
+    if not _is_programs(value, kind) and name not in _settings_of(kind):
         raise AttributeError("attribute '%s' of '%s' object cannot be changed" % (name, kind.__name__))
     return value
 
@@ -118,16 +126,17 @@ def _is_programs(value, kind):
     return is_of_program(value if issubclass(kind, type) else kind) or issubclass(kind, BaseException)
 
 
-def _is_decimal_context(kind):
-    decimal = sys.modules.get("decimal")
-    return decimal is not None and kind is decimal.Context
+def _settings_of(kind):
+    for (module, name), settings in names.SETTINGS.items():
+        if kind is getattr(sys.modules.get(module), name, None):
+            return settings
+    return ()
 
 
 def _guarded_setter(setter):
-    """object.__setattr__ and its like, which set whatever they are told to; what a program defined is its own."""
+    """object.__setattr__ and its like, which set whatever they are told to. The program's own are no exception: that of a
+    frozen dataclass is a function like those it writes."""
     kind = type(setter)
-    if _is_programs(setter.__func__ if kind is types.MethodType else setter, types.FunctionType):
-        return setter
     if kind in (types.MethodWrapperType, types.MethodType):
         target = setter.__self__
 
@@ -140,6 +149,46 @@ def _guarded_setter(setter):
         writable(target, _name(name))
         setter(target, name, *value)
     return unbound
+
+
+class Attributes(collections.abc.MutableMapping, dict):
+    """What a program reads as the __dict__ of an instance of its own classes: a copy. What is changed in it is changed in
+    the instance, too, as far as the program may. A dict, for that is what it is asked for, in json for one."""
+
+    __getitem__, __iter__, __len__, __contains__ = dict.__getitem__, dict.__iter__, dict.__len__, dict.__contains__
+    __repr__ = dict.__repr__
+
+    def __init__(self, value):
+        if not is_of_program(type(value)):
+            refuse("__dict__")
+        own = object.__getattribute__(value, "__dict__")
+        dict.__init__(self, {name: _looked_at(own[name], name) for name in own if _is_listed(value, name)})
+
+        def write(name):
+            writable(value, _name(name))
+            return own
+        self._write = write
+
+    def __init_subclass__(cls):
+        raise TypeError("type 'dict' of an instance is not an acceptable base type")
+
+    def __setitem__(self, name, new):
+        self._write(name)[name] = new
+        dict.__setitem__(self, name, new)
+
+    def __delitem__(self, name):
+        dict.__delitem__(self, name)
+        self._write(name).pop(name, None)
+
+    def copy(self):
+        return dict(self)
+
+    def __reduce_ex__(self, _protocol):
+        return dict, (dict(self),)
+
+
+def _is_listed(value, name):
+    return type(name) is str and (name[:1] != "_" or _is_own(value, type(value), name))
 
 
 # ---- by computed names ----
@@ -249,6 +298,16 @@ def checked_match_args(matched):
     if type(matched) is not tuple or not all(map(may_be_matched, matched)):
         raise TypeError("__match_args__ must be a tuple of names of attributes that may be read")
     return matched
+
+
+def checked_slots(slots):
+    """What a class's __slots__ are set to. Copying reads and sets the attributes that they name, whenever it is asked to:
+    they are what they were when the class was made."""
+    slots = (slots,) if type(slots) is str else tuple(slots)
+    for name in slots:
+        if type(name) is not str or names.is_reserved(name) and name not in ("__dict__", "__weakref__"):
+            raise TypeError("__slots__ must be names of attributes that may be set")
+    return slots
 
 
 def checked_new(new):

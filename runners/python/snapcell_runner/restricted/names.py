@@ -25,7 +25,11 @@ TEXTS = frozenset(("__name__", "__qualname__", "__doc__", "__module__"))
 WRITABLE_TEXTS = frozenset(("__name__", "__qualname__", "__doc__"))
 # Public in spite of their look: of named tuples and enumerations.
 PUBLIC = frozenset(("_asdict", "_replace", "_fields", "_make", "_field_defaults", "_value_", "_name_"))
-# The only special names a program may read as variables.
+# About an instance of the program's own classes: read where it is written out, and in no other way.
+OF_OWN = frozenset(("__class__", "__dict__"))
+# Special names that mean nothing to the interpreter.
+NOTES = frozenset("__all__ __version__ __author__ __email__ __license__ __copyright__ __credits__ __date__ __status__".split())
+# Of the others, the only ones a program may read as variables.
 VARIABLES = frozenset(("__name__", "__debug__"))
 
 # What leads from a generator, coroutine, frame, traceback or code object into the interpreter, and from a class to all
@@ -41,6 +45,15 @@ INTERNALS = frozenset("""
 """.split())
 # Where an attribute is read without a guard, in patterns, these are refused, too: what they give must be looked at.
 RAW_REFUSED = INTERNALS | {"format", "format_map", "obj"}
+
+# What may be set on objects of the library's, by the classes' modules and names.
+SETTINGS = {
+    ("decimal", "Context"): frozenset(("prec", "rounding", "Emin", "Emax", "capitals", "clamp")),
+    ("collections", "defaultdict"): frozenset(("default_factory",)),
+    ("textwrap", "TextWrapper"): frozenset((
+        "width", "initial_indent", "subsequent_indent", "expand_tabs", "replace_whitespace", "fix_sentence_endings",
+        "break_long_words", "drop_whitespace", "break_on_hyphens", "tabsize", "max_lines", "placeholder")),
+}
 
 # Kinds of objects that no attribute is read of, and that no attribute gives.
 SEALED = {types.ModuleType, types.FrameType, types.CodeType, types.TracebackType, types.CellType}
@@ -61,3 +74,8 @@ def seal(kind):
 
 def is_special(name):
     return name.startswith("__")
+
+
+def is_reserved(name):
+    """Whether a variable of this name may mean something to the interpreter. Not: __ and __x."""
+    return len(name) > 4 and name.startswith("__") and name.endswith("__") and name not in NOTES

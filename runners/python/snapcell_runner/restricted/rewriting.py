@@ -6,7 +6,7 @@ from . import guards, names
 
 # Names of the guards. No program can write them: they are no identifiers.
 READ, READ_PUBLIC, WRITABLE, ABSENT = "_(read)", "_(read public)", "_(writable)", "_(absent)"
-MATCHED, NEW = "_(matched)", "_(new)"
+READ_OWN, MATCHED, SLOTS, NEW = "_(read own)", "_(matched)", "_(slots)", "_(new)"
 
 _ALLOWED = frozenset("""
     Module Expression Expr Pass Break Continue Return Delete Assign AugAssign AnnAssign For AsyncFor While If With
@@ -21,7 +21,12 @@ _ALLOWED = frozenset("""
 
 
 # Bound in one way only, so that what they are bound to is checked.
-_CHECKED = frozenset(("__new__", "__match_args__"))
+_CHECKED = {"__match_args__": MATCHED, "__slots__": SLOTS, "__new__": NEW}
+
+
+# What is written so is no instance of the program's own classes.
+_DISPLAYS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp,
+             ast.GeneratorExp, ast.Lambda)
 
 
 class Refused(Exception):
@@ -49,13 +54,14 @@ class Rewriter(ast.NodeTransformer):
         self._check_attribute(name, node)
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Load):
-            guard = READ_PUBLIC if guards.may_be_matched(name) else READ
+            guard = READ_OWN if name in names.OF_OWN else READ_PUBLIC if guards.may_be_matched(name) else READ
             return ast.copy_location(_call(guard, node, value, ast.Constant(name)), node)
         target = _call(WRITABLE, node, value, ast.Constant(name))
         return ast.copy_location(ast.Attribute(target, name, node.ctx), node)
 
     def _check_attribute(self, name, node):
         known = name in names.READABLE or name in names.TEXTS or name in names.PUBLIC or name == "__members__"
+        known = known or name in names.OF_OWN and type(node.ctx) is ast.Load and not isinstance(node.value, _DISPLAYS)
         if name in names.INTERNALS or names.is_special(name) and not known:
             raise Refused("AttributeError", "access to attribute '%s' is not allowed" % name, node)
 
@@ -75,7 +81,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Name(self, node):
         if not isinstance(node.ctx, ast.Load):
             self._check_name(node.id, node)
-        elif names.is_special(self._mangled(node.id)) and not self._is_there(node.id):
+        elif names.is_reserved(node.id) and not self._is_there(node.id):
             # It is there, for the interpreter, but for no program.
             return ast.copy_location(_call(ABSENT, node, ast.Constant(node.id)), node)
         return node
@@ -85,7 +91,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _check_name(self, name, node):
         """A name that the program binds."""
-        if not names.is_special(self._mangled(name)):
+        if not names.is_reserved(name):
             return
         if not self._in_body or name in _CHECKED or not (name in names.DEFINABLE or name in names.CLASS_NAMES):
             raise Refused("NameError", "name '%s' may not be defined" % name, node)
@@ -111,7 +117,7 @@ class Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _check_plain(self, name, node):
-        if name is not None and names.is_special(name):
+        if name is not None and names.is_reserved(name):
             raise Refused("NameError", "name '%s' may not be defined" % name, node)
 
     # ---- imports ----
@@ -144,10 +150,21 @@ class Rewriter(ast.NodeTransformer):
         return self._scope(node, False)
 
     def visit_Assign(self, node):
-        if not (self._in_body and len(node.targets) == 1 and getattr(node.targets[0], "id", None) == "__match_args__"):
+        return node if len(node.targets) == 1 and self._is_checked(node, node.targets[0]) else self.generic_visit(node)
+
+    def visit_AnnAssign(self, node):
+        if not (node.value and self._is_checked(node, node.target)):
             return self.generic_visit(node)
-        node.value = _call(MATCHED, node.value, self.visit(node.value))
+        node.annotation = self.visit(node.annotation)
         return node
+
+    def _is_checked(self, node, target):
+        """Whether it sets one of these, and then to what the guard says."""
+        guard = _CHECKED.get(getattr(target, "id", None))
+        if not self._in_body or guard is None or guard is NEW:
+            return False
+        node.value = _call(guard, node.value, self.visit(node.value))
+        return True
 
     def visit_Lambda(self, node):
         return self._scope(node, False)
