@@ -8,6 +8,10 @@
 #include <jansson.h>
 #include <stddef.h>
 
+/* An upper bound of the values that a text holds, before any of them is made: each costs a hundred times the
+ * bytes that ask for it. SIZE_MAX: something is so long between two of its marks that only to read it, as a
+ * number, would hold us up. */
+size_t sc_json_count(const char *text, size_t len);
 /* Text → value (the caller's reference). 0; -EINVAL: not JSON, *ret_error says where; -ENOMEM. */
 int sc_json_load(const char *text, size_t len, size_t flags, json_t **ret_value, json_error_t *ret_error);
 /* Value → heap text, or NULL when memory ran out or `value` is NULL. */

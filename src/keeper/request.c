@@ -13,6 +13,8 @@
 #include "keeper/fields.h"
 #include "keeper/wire.h"
 
+/* More than any request has use for: the longest lists have some ten thousand. */
+#define VALUES_MAX 200000
 #define OFFSET(member) offsetof(struct sc_keeper_request, member)
 #define RANGE(least, most) .range = {least, most}
 
@@ -455,6 +457,10 @@ int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, 
     sc_spec_init(&request->spec);
     if (len > SC_KEEPER_REQUEST_MAX)
         return sc_err_usage(err, "request", "request: at most %u bytes are allowed", SC_KEEPER_REQUEST_MAX);
+    if (sc_json_count(text, len) > VALUES_MAX)
+        return sc_err_usage(err, "request",
+                            "request: at most %d JSON values, and 4096 bytes for one number, are allowed",
+                            VALUES_MAX);
     int r = sc_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, &error);
     if (r == -ENOMEM)
         return sc_err_sys(err, r, "request");

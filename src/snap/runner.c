@@ -7,9 +7,6 @@
 #include "base/json.h"
 #include "snap/inside.h"
 
-/* Bytes between two marks of JSON: no number and no white space of a runner's is as long. */
-#define BARE_MAX 4096
-
 struct reading {
     struct sc_runner_reader *reader;
     const struct sc_runner_events *events;
@@ -39,30 +36,6 @@ static int broken(struct sc_runner_reader *reader, const char *why)
     reader->is_broken = true;
     snprintf(reader->trouble, sizeof reader->trouble, "%s", why);
     return why == SC_INSIDE_NO_MEMORY ? -ENOMEM : -EPROTO;
-}
-
-/* An upper bound of the values that a line holds, before any of them is made. SIZE_MAX: a number is so long
- * that only to read it would hold us up. */
-static size_t count_values(const char *line, size_t len)
-{
-    size_t n = 1, bare = 0;
-    bool in_text = false;
-    for (size_t i = 0; i < len; i++) {
-        char c = line[i];
-        if (in_text && c == '\\') {
-            i++;
-        } else if (c == '"') {
-            in_text = !in_text;
-            bare = 0;
-        } else if (!in_text) {
-            bool ends = c == ',' || c == '[' || c == '{' || c == ':';
-            n += ends && c != ':';
-            bare = ends ? 0 : bare + 1;
-            if (bare > BARE_MAX)
-                return SIZE_MAX;
-        }
-    }
-    return n;
 }
 
 /* NUL is text like any other. A number that is too large for an integer is read as the real next to it. */
@@ -175,7 +148,7 @@ static int take_line(struct reading *at, const char *line, size_t len)
 {
     struct sc_runner_reader *reader = at->reader;
     json_t *message = NULL;
-    size_t n = count_values(line, len);
+    size_t n = sc_json_count(line, len);
     if (n == SIZE_MAX)
         return broken(reader, "a number of more than 4,096 digits");
     reader->run_values += n;

@@ -199,6 +199,8 @@ def test_another_version_is_told_ours(keeper):
     (b"{", "request", "not JSON"),
     (b"[]", "request", "an object"),
     (b"{}", "request", "missing"),
+    (b"[" + b"[]," * 300000 + b"0]", "request", "200000 JSON values"),
+    (b"1" * 5000, "request", "200000 JSON values"),
     ({"request": 7}, "request", "a string"),
     ({"request": "session.lst"}, "request", "did you mean session.list"),
     ({"request": "session.list", "session": "x"}, "session", "unknown field"),
