@@ -28,7 +28,7 @@ def compile_parts(build, out):
     sources = sorted(str(path) for path in (BENCH.parent / "src" / "api").glob("*.c"))
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "libsystemd", "libevent_core"], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.split()
-    command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", f"-I{BENCH.parent}/src", f"-I{BENCH.parent}/include",
+    command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{BENCH.parent}/src", f"-I{BENCH.parent}/include",
                f"{BENCH}/living.c", *sources, f"{build}/src/keeper/libsnapcell-keeper.a",
                f"{build}/src/libsnapcell-core.a", *libraries, "-o", f"{out}/living"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
