@@ -152,7 +152,7 @@ static void broken_archives(void **state)
     member('0', "f", "", "");
     assert_int_equal(unpack(&t, "."), -EINVAL);
     start_archive();
-    member('g', "pax", "", "13 path=every\n" + 0);
+    member('g', "pax", "", "13 path=every\n");
     member('0', "f", "", "");
     assert_int_equal(unpack(&t, "."), -EBADMSG);
     start_archive();
