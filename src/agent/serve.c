@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/frame.h"
 
@@ -137,17 +138,12 @@ static void read_control(struct server *server)
         sc_agent_fail(server->agent->control, "protocol", "frame", r);
 }
 
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
-}
-
 static void report_end(struct server *server, int status, const struct rusage *usage)
 {
     struct sc_msg_exit message = {
         .wait_status = status,
-        .user_ns = ns_of(&usage->ru_utime),
-        .system_ns = ns_of(&usage->ru_stime),
+        .user_ns = sc_timeval_ns(&usage->ru_utime),
+        .system_ns = sc_timeval_ns(&usage->ru_stime),
         .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024,
     };
     server->program = -1;

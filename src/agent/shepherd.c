@@ -44,18 +44,13 @@ static void tell(const struct shepherd *shepherd, const struct sc_shepherd_repor
         ;
 }
 
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000u;
-}
-
 static void tell_exit(struct shepherd *shepherd, int status, const struct rusage *usage)
 {
     const struct sc_shepherd_report report = {
         .news = SC_NEWS_EXIT,
         .exit = {.wait_status = status,
-                 .user_ns = ns_of(&usage->ru_utime),
-                 .system_ns = ns_of(&usage->ru_stime),
+                 .user_ns = sc_timeval_ns(&usage->ru_utime),
+                 .system_ns = sc_timeval_ns(&usage->ru_stime),
                  .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024,
                  .wall_ns = sc_now_ns() - shepherd->start_ns},
     };

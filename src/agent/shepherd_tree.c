@@ -52,14 +52,9 @@ static pid_t parent_of(int proc, const char *pid)
         return 0;
     memcpy(path, pid, len + 1);
     memcpy(path + len, "/stat", sizeof "/stat");
-    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
+    ssize_t n = sc_read_text(proc, path, text, sizeof text);
     if (n <= 0)
         return 0;
-    text[n] = '\0';
     const char *name_end = memrchr(text, ')', (size_t)n);
     /* ") S 123 " */
     return name_end && text + n - name_end > 4 ? number_of(name_end + 4) : 0;

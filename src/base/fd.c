@@ -66,18 +66,26 @@ int sc_write_file(int dirfd, const char *path, const char *text)
     return r;
 }
 
-int sc_read_u64(int dirfd, const char *path, uint64_t *ret_value)
+ssize_t sc_read_text(int dirfd, const char *path, char *ret_text, size_t size)
 {
-    char text[64];
     int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    int r = n < 0 ? -errno : 0;
+    ssize_t n = read(fd, ret_text, size - 1);
+    if (n < 0)
+        n = -errno;
+    else
+        ret_text[n] = '\0';
     close(fd);
-    if (r < 0)
-        return r;
-    text[n] = '\0';
+    return n;
+}
+
+int sc_read_u64(int dirfd, const char *path, uint64_t *ret_value)
+{
+    char text[64];
+    ssize_t n = sc_read_text(dirfd, path, text, sizeof text);
+    if (n < 0)
+        return (int)n;
     if (text[0] < '0' || text[0] > '9')
         return -EINVAL;
     *ret_value = strtoull(text, NULL, 10);

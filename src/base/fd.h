@@ -19,6 +19,9 @@ int sc_write_all(int fd, const void *data, size_t len);
 int sc_read_all(int fd, void *data, size_t len);
 /* Opens, writes `text`, closes: for kernel control files. 0 or negative errno. */
 int sc_write_file(int dirfd, const char *path, const char *text);
+/* Opens, reads at most `size` - 1 bytes in one call and ends them by NUL, closes: for small kernel files.
+ * Length or negative errno. */
+ssize_t sc_read_text(int dirfd, const char *path, char *ret_text, size_t size);
 /* First number of a small file, for kernel counters. */
 int sc_read_u64(int dirfd, const char *path, uint64_t *ret_value);
 /* A pipe whose both ends are close-on-exec. */

@@ -133,17 +133,11 @@ static int open_dirs(struct sc_group *group, const struct sc_plan *plan, unsigne
 /* A new v1 cpuset has no memory nodes, and nothing may join it before it has some. */
 static int copy_mems(const struct sc_group *group)
 {
-    char text[256], path[128];
-    snprintf(path, sizeof path, "cpuset.mems");
-    int fd = openat(group->parent_fds[group->shares[SC_CTL_CPUSET]], path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    int r = n < 0 ? -errno : 0;
-    close(fd);
-    if (r < 0)
-        return r;
-    text[n] = '\0';
+    char text[256];
+    ssize_t n =
+        sc_read_text(group->parent_fds[group->shares[SC_CTL_CPUSET]], "cpuset.mems", text, sizeof text);
+    if (n < 0)
+        return (int)n;
     return sc_write_file(group->dir_fds[SC_CTL_CPUSET], "cpuset.mems", text);
 }
 

@@ -24,15 +24,10 @@
 static int read_pids(int dir_fd, pid_t pids[BATCH], bool *ret_any)
 {
     char text[BATCH * 12];
-    int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC), n = 0;
-    if (fd < 0)
-        return -errno;
-    ssize_t len = read(fd, text, sizeof text - 1);
-    int r = len < 0 ? -errno : 0;
-    close(fd);
-    if (r < 0)
-        return r;
-    text[len] = '\0';
+    int n = 0;
+    ssize_t len = sc_read_text(dir_fd, "cgroup.procs", text, sizeof text);
+    if (len < 0)
+        return (int)len;
     *ret_any = len > 0;
     for (char *at = text, *end; n < BATCH && (end = strchr(at, '\n')); at = end + 1) {
         long pid = strtol(at, NULL, 10);

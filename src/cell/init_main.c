@@ -89,7 +89,7 @@ static int stand_first(struct sc_enter *enter)
     int fd = openat(enter->proc_fd, "thread-self/oom_score_adj", O_RDWR | O_CLOEXEC);
     int r = fd < 0 || read(fd, text, sizeof text - 1) < 0 ? -errno : 0;
     /* What the caller has already may be more, and only grows. */
-    const char *value = atoi(text) < 500 ? "500" : "1000";
+    const char *value = strtol(text, NULL, 10) < 500 ? "500" : "1000";
     if (r == 0 && write(fd, value, strlen(value)) < 0)
         r = -errno;
     if (fd >= 0)

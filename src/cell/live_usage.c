@@ -1,4 +1,5 @@
 /* What is known of a living cell from outside. */
+#include "base/clock.h"
 #include "base/num.h"
 #include "cell/live_parts.h"
 #include "cell/usage.h"
@@ -12,19 +13,14 @@ uint64_t sc_live_cpu_ns(const struct sc_live *live)
     return live->user_ns + live->system_ns < live->user_ns ? UINT64_MAX : live->user_ns + live->system_ns;
 }
 
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
-}
-
 void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view)
 {
     const struct rusage *own = &live->death.usage; /* nothing yet while process 1 lives */
     struct sc_live_view view = {
         .usage.start_ns = live->has_ready ? live->ready_ns - live->begun_ns : 0,
         .usage.rss_peak_bytes = sc_max_u64(live->rss_peak_bytes, (uint64_t)own->ru_maxrss * 1024),
-        .usage.cpu_user_ns = sc_max_u64(live->user_ns, ns_of(&own->ru_utime)),
-        .usage.cpu_system_ns = sc_max_u64(live->system_ns, ns_of(&own->ru_stime)),
+        .usage.cpu_user_ns = sc_max_u64(live->user_ns, sc_timeval_ns(&own->ru_utime)),
+        .usage.cpu_system_ns = sc_max_u64(live->system_ns, sc_timeval_ns(&own->ru_stime)),
         .hits = live->told.limits_hit,
     };
     view.counts.tasks = sc_cell_look(&live->cell, live->ready, live->plan, &view.usage, &view.hits);

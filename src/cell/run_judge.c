@@ -6,15 +6,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/num.h"
 #include "cell/feed.h"
 #include "cell/run.h"
 #include "cell/usage.h"
-
-static uint64_t ns_of(const struct timeval *time)
-{
-    return (uint64_t)time->tv_sec * SC_NS_PER_S + (uint64_t)time->tv_usec * 1000;
-}
 
 /* What the cell took before START is not the program's: files, and sealing (nearly all of it system calls),
  * which a cell that was made ahead has behind it then. */
@@ -33,8 +29,8 @@ static void count_usage(struct sc_run *run)
     usage->stderr_bytes = run->result->err.total;
     /* Resident peaks reach us through wait: the agent's own children, and what it reaped. */
     usage->rss_peak_bytes = sc_max_u64(run->exit.rss_peak_bytes, (uint64_t)run->death.usage.ru_maxrss * 1024);
-    usage->cpu_user_ns = sc_max_u64(run->exit.user_ns, ns_of(&run->death.usage.ru_utime));
-    usage->cpu_system_ns = sc_max_u64(run->exit.system_ns, ns_of(&run->death.usage.ru_stime));
+    usage->cpu_user_ns = sc_max_u64(run->exit.user_ns, sc_timeval_ns(&run->death.usage.ru_utime));
+    usage->cpu_system_ns = sc_max_u64(run->exit.system_ns, sc_timeval_ns(&run->death.usage.ru_stime));
     if (sc_cell_look(&run->cell, run->ready, run->plan, usage, &run->result->limits_hit))
         sc_result_deny(run->result, "limit", "tasks", "process or thread", "tasks",
                        "the cell was at its limit of processes and threads; --tasks raises it");

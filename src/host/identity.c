@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/num.h"
 
 #define NOBODY 65534u
@@ -196,15 +197,9 @@ int sc_host_start_time(pid_t pid, uint64_t *ret_start)
 {
     char path[48], stat[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t n = read(fd, stat, sizeof stat - 1);
-    int r = n < 0 ? -errno : 0;
-    close(fd);
-    if (r < 0)
-        return r;
-    stat[n] = '\0';
+    ssize_t n = sc_read_text(AT_FDCWD, path, stat, sizeof stat);
+    if (n < 0)
+        return (int)n;
     const char *at = strrchr(stat, ')');
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');

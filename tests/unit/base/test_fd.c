@@ -115,6 +115,10 @@ static void small_files(void **state)
     assert_int_equal(sc_write_file(dirfd, "n", "18446744073709551615\n"), 0);
     assert_int_equal(sc_read_u64(dirfd, "n", &value), 0);
     assert_true(value == UINT64_MAX);
+    char text[8] = "";
+    assert_int_equal(sc_read_text(dirfd, "n", text, sizeof text), 7); /* what fits */
+    assert_string_equal(text, "1844674");
+    assert_int_equal(sc_read_text(dirfd, "absent", text, sizeof text), -ENOENT);
     assert_int_equal(ftruncate(fd, 0), 0);
     assert_int_equal(sc_write_file(dirfd, "n", "max\n"), 0);
     value = 4711;
