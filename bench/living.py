@@ -1,4 +1,4 @@
-"""What a living cell costs beside the bare thing: bench/living.c measures, this compares and judges.
+"""What living and parked cells cost beside the bare thing: bench/living.c and bench/warm.c measure, this compares and judges.
 
 Called by bench/run; by itself:  bench/living.py BUILD ROUNDS
 """
@@ -21,6 +21,11 @@ TARGETS = [
     ("output-100MB", "run", "pipe", "ratio", 2.0),
     ("output-100MB", "session", "pipe", "ratio", 2.0),
     ("check-200-lines", "checker", None, "absolute_ms", 1.0),
+    ("python-hot", "warm-byte", "bare-bash", "ratio", 0.15),
+    ("python-idle", "warm-byte", "bare-bash", "ratio", 0.27),
+    ("python-hot", "warm", None, "absolute_ms", 0.5),
+    ("node-hot", "warm", None, "absolute_ms", 0.7),
+    ("bash-hot", "warm", None, "absolute_ms", 0.7),
 ]
 
 
@@ -28,12 +33,13 @@ def compile_parts(build, out):
     sources = sorted(str(path) for path in (BENCH.parent / "src" / "api").glob("*.c"))
     libraries = subprocess.run(["pkg-config", "--libs", "jansson", "libsystemd", "libevent_core"], stdout=subprocess.PIPE, text=True,
                                check=True).stdout.split()
-    command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{BENCH.parent}/src", f"-I{BENCH.parent}/include",
-               f"{BENCH}/living.c", *sources, f"{build}/src/keeper/libsnapcell-keeper.a",
-               f"{build}/src/libsnapcell-core.a", *libraries, "-o", f"{out}/living"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"bench/living.py: {done.stdout}")
+    for name, more in (("living", sources), ("warm", [])):
+        command = [os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
+                   f"-I{BENCH.parent}/src", f"-I{BENCH.parent}/include", f"{BENCH}/{name}.c", *more, f"{build}/src/keeper/libsnapcell-keeper.a",
+                   f"{build}/src/libsnapcell-core.a", *libraries, "-o", f"{out}/{name}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"bench/living.py: {done.stdout}")
 
 
 def source_of_200_lines():
@@ -75,15 +81,17 @@ def samples(build, out, rounds):
             trouble = keeper.stderr.read()
             if trouble:
                 sys.exit("bench/living.py: " + trouble.decode())
-            done = subprocess.run([f"{out}/living", f"{BENCH}/baseline.py", socket, source, str(rounds)], stdout=subprocess.PIPE,
-                                  text=True, check=False)
-            if done.returncode:
-                sys.exit("bench/living.py: the harness failed")
+            lines = []
+            for harness in (["living", f"{BENCH}/baseline.py", socket, source, str(rounds)], ["warm", socket, str(3 * rounds)]):
+                done = subprocess.run([f"{out}/{harness[0]}", *harness[1:]], stdout=subprocess.PIPE, text=True, check=False)
+                if done.returncode:
+                    sys.exit("bench/living.py: the harness failed")
+                lines += done.stdout.splitlines()
         finally:
             keeper.terminate()
             keeper.wait()
     found = {}
-    for line in done.stdout.splitlines():
+    for line in lines:
         _, group, way, ns = line.split("\t")
         found.setdefault(group, {}).setdefault(way, []).append(int(ns) / 1e6)
     return found

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 import uuid
 
 import pytest
@@ -55,6 +56,14 @@ class Keeper:
             f.write(text)
         return path
 
+    def run_warm(self, *args):
+        """The result of a single run by the keeper."""
+        degraded = ["--allow-degraded", ",".join(DEGRADED)] if DEGRADED else []
+        ran = subprocess.run([SNAPCELL, "run", "--warm", "--json", "--mode", "rich", "--socket", self.socket, *degraded, *args],
+                             capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * SCALE, check=False)
+        assert ran.stdout, "exit %d: %s" % (ran.returncode, ran.stderr.decode())
+        return json.loads(ran.stdout)
+
     def bash(self, session, code):
         """The result of a command."""
         ran = self.say("exec", "--json", session, "--", "bash", "-c", code)
@@ -85,6 +94,30 @@ def test_walls(keeper):
     for _ in range(2):
         said = keeper.bash(session, SELF)
         assert said["status"] == "ok" and said["stdout"] == once, said["stdout"]
+
+
+@claim("warm-walls", "A program in a cell that waited for it has ids, capabilities, limits, mounts and filter of one in a cell made for "
+       "it, and no more; it is alone there.", ["program_ids", "capabilities", "filter", "limits"])
+def test_walls_of_a_warm_cell(keeper):
+    def once(code):
+        ran = keeper.run_warm("--bash", "-c", code)
+        return ran["start"]["kind"], ran["stdout"]
+
+    def warm(code):
+        for _ in range(200):
+            kind, said = once(code)
+            if kind == "warm":
+                return said
+            time.sleep(0.1)
+        raise AssertionError("no cell was ever there ahead")
+
+    code = "bash -c '%s'" % SELF.replace("'", "'\\''")
+    kind, cold = once(code)
+    assert kind == "cold" and "Seccomp:\t2\n" in cold and "CapBnd:\t0000000000000000\n" in cold, cold
+    assert warm(code) == cold
+    assert warm("unshare -U true; echo $?") == "1\n"
+    # Nobody else's processes, and the first of its own kind in each cell.
+    assert once("echo x >/tmp/mark; echo /proc/[0-9]* $$")[1] == warm("ls /tmp; echo /proc/[0-9]* $$")
 
 
 @claim("session-filter", "What the filter refuses a program it refuses a session's command, and the command's result says so.",

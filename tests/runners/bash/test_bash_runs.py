@@ -196,6 +196,19 @@ def test_hundreds_of_runs(bash):
         assert bash.run("x=%d; echo $x" % i).stdout == "%d\n" % i
 
 
+def test_environment_comes_with_a_run(bash):
+    env = "A=1\0B=x=y $(id)\0C=\xe9\n\0E=\0".encode("latin-1")
+    assert bash.run('echo "$A,$B,$E"; bash -c \'echo "$B"\'', env=env).stdout == "1,x=y $(id),\nx=y $(id)\n"
+    assert bash.run('echo "$A"; [[ -v E ]] && echo set; printf %s "$C" | od -An -tx1').stdout == "1\nset\n e9 0a\n"
+
+
+@pytest.mark.parametrize("env", [b"a[$(touch evil)]=1\0", b"1=2\0", b"A\0"])
+def test_an_environment_that_is_none_ends_it(bash, env, work):
+    with pytest.raises(harness.Gone):
+        bash.run("echo 1", env=env)
+    assert not (work / "evil").exists()
+
+
 def test_the_end_of_the_stream_ends_it(bash):
     bash.run("x=1")
     assert bash.hang_up() == 0

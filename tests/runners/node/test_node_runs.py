@@ -235,6 +235,12 @@ def test_hundreds_of_runs(node):
         assert node.run("const x = %d; x" % i).text == str(i)
 
 
+def test_environment_comes_with_a_run(node):
+    env = "A=1\0B=x=y\0C=é\0".encode()
+    assert node.run("[process.env.A, process.env.B, process.env.C].join()", env=env).text == "'1,x=y,é'"
+    assert node.run("require('child_process').execSync('echo $B').toString()").text == "'x=y\\n'"
+
+
 def test_the_end_of_the_stream_ends_it(node):
     node.run("setInterval(() => {}, 1000)")
     assert node.hang_up() == 0

@@ -312,6 +312,18 @@ def test_arguments_are_the_programs(python):
     assert run(python, "import sys\nsys.argv").text == "['']"
 
 
+def test_environment_comes_with_a_run(python):
+    done = python.run("import os\nos.environ['A'], os.environ['B'], os.environb[b'C']", env=b"A=1\0B=x=y\n\0C=\xff\0")
+    assert done.text == "('1', 'x=y\\n', b'\\xff')"
+    assert python.run("os.environ['A'], os.popen('echo $B').read()").text == "('1', 'x=y\\n')"
+
+
+@pytest.mark.parametrize("env", [b"A=1", b"=1\0", b"\0"])
+def test_an_environment_that_is_none_ends_it(python, env):
+    with pytest.raises(harness.Gone):
+        python.run("1", env=env)
+
+
 def test_the_end_of_the_stream_ends_it(python):
     run(python, "import atexit\natexit.register(print, 'bye')")
     assert python.hang_up() == 0

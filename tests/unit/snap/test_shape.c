@@ -87,7 +87,7 @@ static void what_belongs_to_the_cell(void **state)
 {
     (void)state;
     static const char *const options[][2] = {
-        {"memory", "128M"}, {"tasks", "7"},      {"open-files", "64"},   {"disk", "3M"}, {"cpus", "0.5"},
+        {"memory", "128M"}, {"tasks", "7"},      {"open-files", "64"},   {"disk", "3M"},   {"cpus", "0.5"},
         {"cwd", "/tmp"},    {"overflow", "end"}, {"mode", "restricted"}, {"root", "/usr"},
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
