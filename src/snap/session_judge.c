@@ -29,6 +29,13 @@ static const char *kind_of(const struct sc_task *task)
     return task->context ? "run" : "command";
 }
 
+static void say_tasks(struct sc_result *result)
+{
+    result->limits_hit |= SC_HIT_TASKS;
+    sc_result_deny(result, "limit", "tasks", "process or thread", "tasks",
+                   "the cell was at its limit of processes and threads; --tasks raises it");
+}
+
 /* Limits that were touched since the hand-over; a full disk is told for as long as it is full. */
 static void count_hits(struct sc_task *task, const struct sc_live_view *now)
 {
@@ -37,11 +44,8 @@ static void count_hits(struct sc_task *task, const struct sc_live_view *now)
     result->limits_hit |= now->hits & DISK_HITS;
     if (now->counts.memory_kills > before->memory_kills)
         result->limits_hit |= SC_HIT_MEMORY;
-    if (now->counts.tasks > before->tasks) {
-        result->limits_hit |= SC_HIT_TASKS;
-        sc_result_deny(result, "limit", "tasks", "process or thread", "tasks",
-                       "the cell was at its limit of processes and threads; --tasks raises it");
-    }
+    if (now->counts.tasks > before->tasks)
+        say_tasks(result);
     sc_cell_deny_network(result, now->counts.network - sc_min_u64(now->counts.network, before->network));
 }
 
@@ -221,6 +225,16 @@ void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
     }
 }
 
+/* There was no process to be had, and the kernel has counted that it refused some to this cell. */
+static bool was_crowded_out(struct sc_task *task, const struct sc_msg_failed *failed)
+{
+    struct sc_live_view *now = &task->session->seen;
+    if (failed->code != -EAGAIN)
+        return false;
+    sc_live_look(task->session->live, now);
+    return now->counts.tasks > 0;
+}
+
 /* It could not even be started: as a shell tells it when the program is at fault, else ours. */
 void sc_judge_failed(struct sc_task *task, const struct sc_msg_failed *failed)
 {
@@ -233,6 +247,12 @@ void sc_judge_failed(struct sc_task *task, const struct sc_msg_failed *failed)
         task->result.exit_code = failed->code == -ENOENT ? 127 : 126;
         sc_judge_say(task, SC_STATUS_ERROR, "%s: %.90s: cannot be started in the cell: %s", what,
                      failed->object, strerror(-failed->code));
+        return;
+    }
+    if (was_crowded_out(task, failed)) {
+        say_tasks(&task->result);
+        sc_judge_say(task, SC_STATUS_PROCESS_LIMIT,
+                     "%s: cannot be started: what runs in the cell already is at its limit of tasks", what);
         return;
     }
     sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s: stage %.28s: %.90s: %s", what, failed->stage,

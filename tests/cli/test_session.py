@@ -179,6 +179,26 @@ def test_interrupt_from_elsewhere(work):
 
 # ---- reading code first ----
 
+def test_a_crowded_cell_is_told_as_its_limit(keeper):
+    """What a stranger has left running takes every process: that is no fault of Snapcell's."""
+    if "tasks" in " ".join(keeper.cli.accept):
+        pytest.skip("nobody counts tasks here")
+    keeper.start("--name", "work", "--tasks", "30")
+    crowd = ("import os, time\nwhile True:\n try:\n  if os.fork() == 0: time.sleep(1000)\n"
+             " except OSError: break\nopen('full', 'w')\ntime.sleep(1000)")
+    assert keeper("exec", "--background", "work", "--", "python3", "-c", crowd).returncode == 0
+    end = time.monotonic() + PATIENCE
+    while keeper("exec", "work", "--", "true").returncode == 0:
+        assert time.monotonic() < end
+    for args in (["exec", "--json", "work", "--", "true"], ["run", "--json", "work", "--python", "-c", "1"]):
+        told = json.loads(keeper(*args).stdout)
+        assert (told["status"], told["limits_hit"]) == ("process_limit", ["tasks"]), told
+    assert keeper("kill", "work", "1").returncode == 0
+    end = time.monotonic() + PATIENCE
+    while keeper("exec", "work", "--", "true").returncode != 0:
+        assert time.monotonic() < end
+
+
 def test_a_restricted_run_starts_nothing_of_the_home_folder(work):
     """Python runs lines of *.pth files of the user's own packages before its program; whoever may upload files could write one."""
     plant = """
