@@ -274,6 +274,22 @@ void assert_same_traces(const struct traces *before)
                  now.groups, before->mounts, now.mounts);
 }
 
+static struct traces noted;
+
+int note_traces(void **state)
+{
+    (void)state;
+    noted = traces_of_now();
+    return 0;
+}
+
+int expect_no_traces(void **state)
+{
+    (void)state;
+    assert_same_traces(&noted);
+    return 0;
+}
+
 char *make_folder(void)
 {
     char *folder = strdup("/tmp/test-cell-XXXXXX");

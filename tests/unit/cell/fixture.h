@@ -60,6 +60,9 @@ struct traces {
 };
 struct traces traces_of_now(void);
 void assert_same_traces(const struct traces *before);
+/* Set-up and tear-down of a test that shall leave nothing behind. */
+int note_traces(void **state);
+int expect_no_traces(void **state);
 
 /* A folder of the test's own that anybody may write to; removed by remove_folder. */
 char *make_folder(void);

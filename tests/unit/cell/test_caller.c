@@ -16,22 +16,6 @@
 
 #include "base/clock.h"
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 /* `body` in a process of its own, because of what it does to itself. Its failed assertions exit with another
  * code. */
 static void in_child(void (*body)(void))
@@ -369,7 +353,7 @@ static void made_by_a_thread_that_ended(void **state)
     in_child(one_thread_after_another);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

@@ -3,22 +3,6 @@
 
 #include <unistd.h>
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static int note_artifact(void *userdata, const char *path, int fd, uint64_t size)
 {
     char text[8] = "";
@@ -58,7 +42,7 @@ static void input_of_one_run(void **state)
     end(&w);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

@@ -13,22 +13,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-static struct traces traces;
 static uint8_t zeros[SC_FRAME_MAX];
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
 
 /* ---- what goes well ---- */
 
@@ -476,7 +461,7 @@ static void a_command_from_a_callback(void **state)
     close_stage(&s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

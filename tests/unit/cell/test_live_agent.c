@@ -10,22 +10,6 @@
 
 #include "base/clock.h"
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static void expect_out(struct living *cell, const char *script, const char *out)
 {
     struct operation op = {0};
@@ -184,7 +168,7 @@ static void archives_of_every_writer(void **state)
     end_living(&cell);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

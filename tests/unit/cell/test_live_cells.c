@@ -10,22 +10,6 @@
 
 #define MIB (1024u * 1024u)
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static void one_after_another(void **state)
 {
     (void)state;
@@ -409,7 +393,7 @@ static void closed_in_the_middle(void **state)
     end_living(&cell); /* and before anything was said */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

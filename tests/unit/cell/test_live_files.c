@@ -10,22 +10,6 @@
 
 #define MIB (1024u * 1024u)
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 /* 64 MiB in, seen from inside, and out again. */
 static void a_large_file(void **state)
 {
@@ -197,7 +181,7 @@ static void watching(void **state)
     end_living(&cell);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

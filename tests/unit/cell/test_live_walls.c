@@ -4,22 +4,6 @@
 
 #include <sys/wait.h>
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 /* Everything about a process that says what it may do. Three things differ in cells that stay: the runners
  * have a folder, processor time is limited by who gives the command, not by the kernel, and for want of
  * memory programs die before those who serve them. */
@@ -128,7 +112,7 @@ static void who_serves_is_out_of_reach(void **state)
     end_living(&cell);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

@@ -16,22 +16,6 @@
 #include "cell/run.h"
 #include "cell/tool.h"
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static void make_plan(struct world *w)
 {
     if (sc_spec_check(&w->spec, the_host()->memory_bytes, &w->err) < 0 ||
@@ -293,7 +277,7 @@ static void tools(void **state)
     sigaction(SIGCHLD, &old, NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

@@ -13,22 +13,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static void exit_codes(void **state)
 {
     (void)state;
@@ -529,7 +513,7 @@ static void disk_image(void **state)
     free(folder);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {

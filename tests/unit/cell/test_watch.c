@@ -30,22 +30,6 @@ struct stage {
     int agent; /* its end of the stream */
 };
 
-static struct traces traces;
-
-static int before(void **state)
-{
-    (void)state;
-    traces = traces_of_now();
-    return 0;
-}
-
-static int after(void **state)
-{
-    (void)state;
-    assert_same_traces(&traces);
-    return 0;
-}
-
 static void open_stage(struct stage *s)
 {
     int ends[2];
@@ -378,7 +362,7 @@ static void babbles(void **state)
     close_stage(&s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
 {
