@@ -92,7 +92,9 @@ int snapcell_spec_set_stdin(struct snapcell_spec *spec, const void *data, size_t
 
 /* ---- plan ---- */
 
-/* Checks the spec and works out everything that will be done. Host and spec must outlive the plan. */
+/* Checks the spec, which is copied, and works out everything that will be done. The host must outlive the
+ * plan.
+ */
 int snapcell_plan_new(struct snapcell_spec *spec, const struct snapcell_host *host,
                       struct snapcell_plan **ret_plan, struct snapcell_error *error);
 void snapcell_plan_free(struct snapcell_plan *plan);
@@ -154,15 +156,15 @@ struct snapcell_session_options {
 };
 
 /* The spec says where: limits, root, files, environment; nothing to run. Its time, processor and output
- * limits are of each run, the others of the whole session. `options` may be NULL. The host must outlive the
- * session. */
+ * limits are of each run, the others of the whole session. It is copied. `options` may be NULL. The host must
+ * outlive the session. Making it takes some milliseconds; interpreters start with their first run. */
 int snapcell_session_new(struct snapcell_spec *spec, const struct snapcell_host *host,
                          const struct snapcell_session_options *options,
                          struct snapcell_session **ret_session, struct snapcell_error *error);
-/* Ends it and waits until nothing of it is left. */
+/* Ends it and waits until nothing of it is left; one that has ended is fine. */
 int snapcell_session_end(struct snapcell_session *session, struct snapcell_error *error);
 void snapcell_session_free(struct snapcell_session *session); /* ends it first */
-/* Contexts, tasks, age, time left, usage; heap text. */
+/* Contexts, tasks, age, time left, usage (docs/sessions.md); heap text, NULL when memory ran out. */
 char *snapcell_session_json(const struct snapcell_session *session);
 
 struct snapcell_code {
@@ -176,11 +178,12 @@ struct snapcell_code {
     uint64_t wall_ms, cpu_ms; /* 0: the spec's */
 };
 /* Runs code in a context, whose interpreter is started at its first run. A run that is over its time is
- * interrupted, and keeps its variables if it heeds that within half a second. */
+ * interrupted, and keeps its variables if it heeds that within half a second. 0: the result tells everything,
+ * also what the code said of itself. `callbacks` may be NULL; `artifact` is not called. */
 int snapcell_session_run(struct snapcell_session *session, const struct snapcell_code *code,
                          const struct snapcell_callbacks *callbacks, struct snapcell_result **ret_result,
                          struct snapcell_error *error);
-/* Forgets a context's variables: its interpreter is killed. -ENOENT. */
+/* Forgets a context's variables: its interpreter is killed. -ENOENT: there is no such context. */
 int snapcell_session_restart(struct snapcell_session *session, const char *context,
                              struct snapcell_error *error);
 
@@ -188,20 +191,25 @@ struct snapcell_command {
     const char *const *argv; /* NULL-terminated */
     const char *const *env;  /* NULL-terminated NAME=VALUE on top of the session's, or NULL */
     const char *cwd;         /* NULL: the spec's */
-    const void *stdin_data;
+    const void *stdin_data;  /* NULL: at its end */
     size_t stdin_len;
     uint64_t wall_ms, cpu_ms; /* 0: the spec's */
     int background;           /* not 0: what it started and left running is not killed at its end */
 };
+/* Runs a program beside the contexts and waits for its end. Result and callbacks as of snapcell_session_run.
+ */
 int snapcell_session_exec(struct snapcell_session *session, const struct snapcell_command *command,
                           const struct snapcell_callbacks *callbacks, struct snapcell_result **ret_result,
                           struct snapcell_error *error);
 /* Cancels the run or command that another thread waits for in this session, if there is one. The only
- * function that may be called while another thread uses the object, and from a signal handler. */
+ * function that may be called while another thread uses the object, and from a signal handler. Negative
+ * errno only when it could not be asked. */
 int snapcell_session_interrupt(struct snapcell_session *session);
 
 /* Files are handled inside, with the program's rights; paths are relative to the work folder, or absolute
- * inside the cell. Failures are told apart by their errno: -ENOENT, -EACCES, -EISDIR, -ENOSPC, … */
+ * inside the cell, at most 4,095 bytes long. Failures are told apart by their errno: -ENOENT, -EACCES,
+ * -EISDIR, -ENOSPC, … */
+
 /* In one step: whoever reads sees the old or the new. `mode` 0: 0644. */
 int snapcell_session_write_file(struct snapcell_session *session, const char *path, const void *data,
                                 size_t len, unsigned mode, struct snapcell_error *error);
@@ -214,8 +222,10 @@ int snapcell_session_list(struct snapcell_session *session, const char *path, ch
                           struct snapcell_error *error);
 /* With the folders above it; one that is there is fine. */
 int snapcell_session_mkdir(struct snapcell_session *session, const char *path, struct snapcell_error *error);
+/* In place of a file that is there, as rename(2). */
 int snapcell_session_rename(struct snapcell_session *session, const char *path, const char *to,
                             struct snapcell_error *error);
+/* A folder with something in it only with `recursive` not 0; else -ENOTEMPTY. */
 int snapcell_session_remove(struct snapcell_session *session, const char *path, int recursive,
                             struct snapcell_error *error);
 
