@@ -10,6 +10,7 @@
 
 #include "cell/cell.h"
 #include "keeper/parts.h"
+#include "snap/recipe.h"
 #include "snap/shape.h"
 
 #define SHAPES_MOST 16
@@ -280,7 +281,9 @@ int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct s
               struct sc_err *err)
 {
     struct shape *shape = NULL;
-    int r = sc_spec_check(spec, 0, err);
+    int r = sc_recipe_apply(spec, err);
+    if (r == 0)
+        r = sc_spec_check(spec, 0, err);
     if (r == 0 && keeper->options->pool && !sc_shape_misfit(spec))
         r = get_pooled(keeper, owner, spec, &shape, err);
     if (r == 0 && !shape)

@@ -5,72 +5,99 @@
 #include "base/json.h"
 #include "snap/recipe.h"
 
-static json_t *list(const struct sc_strv *texts)
+/* Takes `value`. A part that is missing makes the whole fail. */
+static void put(json_t *to, const char *name, json_t *value, bool *failed)
+{
+    if (json_object_set_new(to, name, value) < 0)
+        *failed = true;
+}
+
+static json_t *list(const struct sc_strv *texts, bool *failed)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < texts->n; i++)
-        json_array_append_new(array, json_string(texts->v[i]));
+        if (json_array_append_new(array, json_string(texts->v[i])) < 0)
+            *failed = true;
     return array;
 }
 
-static json_t *root_of(const struct sc_recipe *recipe)
+static json_t *root_of(const struct sc_recipe *recipe, bool *failed)
 {
-    json_t *root = json_pack("{s:s}", "kind", sc_recipe_root_name(recipe->root));
+    json_t *root = json_object();
+    put(root, "kind", json_string(sc_recipe_root_name(recipe->root)), failed);
     if (recipe->root == SC_RECIPE_DIRECTORY)
-        json_object_set_new(root, "path", json_string(recipe->path));
+        put(root, "path", json_string(recipe->path), failed);
     if (recipe->root == SC_RECIPE_IMAGE)
-        json_object_set_new(root, "from", json_string(recipe->path));
+        put(root, "from", json_string(recipe->path), failed);
     if (recipe->root == SC_RECIPE_PACKAGES) {
-        json_object_set_new(root, "packages", list(&recipe->packages));
-        json_object_set_new(root, "suite", json_string(recipe->suite ? recipe->suite : SC_RECIPE_SUITE));
+        put(root, "packages", list(&recipe->packages, failed), failed);
+        put(root, "suite", json_string(recipe->suite ? recipe->suite : SC_RECIPE_SUITE), failed);
     }
     return root;
 }
 
-static json_t *prelude_of(const struct sc_recipe *recipe, const json_t *defaults)
-{
-    json_t *files = json_object_get(defaults, "files");
-    json_t *prelude = json_pack("{s:o, s:s*}", "imports", list(&recipe->imports), "code", recipe->code);
-    if (files)
-        json_object_set(prelude, "files", files);
-    return prelude;
-}
-
-static json_t *pool_of(const struct sc_recipe_pool *pool)
-{
-    return json_pack("{s:I, s:I, s:I, s:I}", "idle", (json_int_t)pool->idle, "maximum",
-                     (json_int_t)pool->maximum, "recycle_runs", (json_int_t)pool->recycle_runs, "recycle_ms",
-                     (json_int_t)(pool->recycle_ns / SC_NS_PER_MS));
-}
-
-static void move_member(json_t *to, const char *name, const json_t *from, const char *from_name)
+/* A member of `from`, if it is there. */
+static void take(json_t *to, const char *name, const json_t *from, const char *from_name, bool *failed)
 {
     json_t *value = json_object_get(from, from_name);
     if (value)
-        json_object_set(to, name, value);
+        put(to, name, json_incref(value), failed);
 }
 
-json_t *sc_recipe_to_json(const struct sc_recipe *recipe)
+static void put_text(json_t *to, const char *name, const char *text, bool *failed)
+{
+    if (text)
+        put(to, name, json_string(text), failed);
+}
+
+static json_t *prelude_of(const struct sc_recipe *recipe, const json_t *defaults, bool *failed)
+{
+    json_t *prelude = json_object();
+    put(prelude, "imports", list(&recipe->imports, failed), failed);
+    take(prelude, "files", defaults, "files", failed);
+    put_text(prelude, "code", recipe->code, failed);
+    return prelude;
+}
+
+static json_t *pool_of(const struct sc_recipe_pool *pool, bool *failed)
+{
+    json_t *object = json_object();
+    put(object, "idle", json_integer(pool->idle), failed);
+    put(object, "maximum", json_integer(pool->maximum), failed);
+    put(object, "recycle_runs", json_integer(pool->recycle_runs), failed);
+    put(object, "recycle_ms", json_integer((json_int_t)(pool->recycle_ns / SC_NS_PER_MS)), failed);
+    return object;
+}
+
+/* What a spec has too, as the spec's own writer tells it. */
+static json_t *defaults_of(const struct sc_recipe *recipe)
 {
     json_error_t where;
     json_t *defaults = NULL;
     char *text = sc_spec_to_json(&recipe->defaults);
-    if (!text || sc_json_load(text, strlen(text), JSON_ALLOW_NUL, &defaults, &where) < 0) {
-        free(text);
-        return NULL;
-    }
+    if (text)
+        (void)sc_json_load(text, strlen(text), JSON_ALLOW_NUL, &defaults, &where);
     free(text);
-    json_t *object = json_pack("{s:s, s:s*, s:o}", "name", recipe->name, "description", recipe->description,
-                               "root", root_of(recipe));
-    move_member(object, "language", defaults, "language");
-    json_object_set_new(object, "prelude", prelude_of(recipe, defaults));
-    move_member(object, "environment", defaults, "env");
-    move_member(object, "limits", defaults, "limits");
-    if (recipe->requirements)
-        json_object_set_new(object, "requirements", json_string(recipe->requirements));
-    if (recipe->package_json)
-        json_object_set_new(object, "package_json", json_string(recipe->package_json));
-    json_object_set_new(object, "pool", pool_of(&recipe->pool));
+    return defaults;
+}
+
+json_t *sc_recipe_to_json(const struct sc_recipe *recipe)
+{
+    json_t *defaults = defaults_of(recipe), *object = json_object();
+    bool failed = !defaults;
+    put_text(object, "name", recipe->name, &failed);
+    put_text(object, "description", recipe->description, &failed);
+    put(object, "root", root_of(recipe, &failed), &failed);
+    take(object, "language", defaults, "language", &failed);
+    put(object, "prelude", prelude_of(recipe, defaults, &failed), &failed);
+    take(object, "environment", defaults, "env", &failed);
+    take(object, "limits", defaults, "limits", &failed);
+    put_text(object, "requirements", recipe->requirements, &failed);
+    put_text(object, "package_json", recipe->package_json, &failed);
+    put(object, "pool", pool_of(&recipe->pool, &failed), &failed);
     json_decref(defaults);
-    return object;
+    if (!failed)
+        return object;
+    json_decref(object);
+    return NULL;
 }

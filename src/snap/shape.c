@@ -106,6 +106,7 @@ int sc_shape_of(const struct sc_spec *spec, struct sc_spec *ret_spec)
     shape.outs = NULL;
     shape.n_outs = 0;
     shape.validate = (struct sc_validate){0};
+    shape.limits_given = 0; /* by whom, no cell can tell */
     open_limits(spec, &shape.limits);
     return sc_spec_copy(&shape, ret_spec);
 }

@@ -105,9 +105,20 @@ static int check_stdin(const struct sc_spec *spec, struct sc_err *err)
     return 0;
 }
 
+/* Without what its template says a request would be judged, and run, as another one. */
+static int check_template(const struct sc_spec *spec, struct sc_err *err)
+{
+    if (!spec->template || spec->template_applied)
+        return 0;
+    return sc_spec_bad(err, "template", spec->template,
+                       "not allowed here: runs, plans, shells and sessions have a template");
+}
+
 int sc_spec_check(struct sc_spec *spec, uint64_t host_memory, struct sc_err *err)
 {
-    int r = check_enums(spec, err);
+    int r = check_template(spec, err);
+    if (r == 0)
+        r = check_enums(spec, err);
     if (r == 0)
         r = check_limits(spec, host_memory, err);
     if (r == 0)

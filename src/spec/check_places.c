@@ -126,9 +126,6 @@ int sc_spec_check_places(struct sc_spec *spec, struct sc_err *err)
         r = check_interpreter(spec, err);
     if (r == 0 && spec->pin)
         r = sc_spec_pin_ok("pin", spec->pin, err);
-    if (r == 0 && spec->template && !spec->template_applied)
-        r = sc_spec_bad(err, "template", spec->template,
-                        "not allowed here: runs, plans, shells and sessions have a template");
     if (r == 0 && spec->cgroup_parent)
         r = sc_spec_absolute_path_ok("cgroup-parent", spec->cgroup_parent, err);
     return r;
