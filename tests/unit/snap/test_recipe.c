@@ -74,7 +74,7 @@ static const char WHOLE[] =
     "{\"name\":\"x\",\"description\":\"d\",\"root\":{\"kind\":\"packages\",\"packages\":[\"a1\",\"b+\"],"
     "\"suite\":"
     "\"sid\"},\"language\":\"python\",\"prelude\":{\"imports\":[\"a\",\"b.c\"],\"files\":[{\"path\":\"p\","
-    "\"content\":\"c\"},{\"path\":\"q\",\"host\":\"h\"}],\"code\":\"1\"},\"environment\":{\"A\":\"1\"},"
+    "\"content\":\"c\"},{\"path\":\"q\",\"host\":\"/h\"}],\"code\":\"1\"},\"environment\":{\"A\":\"1\"},"
     "\"limits\":{"
     "\"wall_ms\":2000,\"tasks\":128},\"network\":{\"mode\":\"none\"},\"requirements\":\"r.txt\",\"package_"
     "json\":"
@@ -91,7 +91,7 @@ static void every_field(void **state)
     assert_string_equal(recipe.suite, "sid");
     assert_int_equal(recipe.defaults.lang, SC_LANG_PYTHON);
     assert_int_equal(recipe.defaults.n_files, 2);
-    assert_string_equal(recipe.defaults.files[1].host, path_of("templates/h"));
+    assert_string_equal(recipe.defaults.files[1].host, "/h");
     assert_string_equal(recipe.requirements, path_of("templates/r.txt"));
     assert_string_equal(recipe.package_json, "/p.json");
     assert_int_equal(recipe.pool.recycle_runs, 3);
@@ -205,6 +205,16 @@ static void a_users_own_takes_its_place(void **state)
         assert_true(sc_recipe_load(bad[i], &recipe, &err) < 0);
         assert_string_equal(err.field, "template");
     }
+}
+
+static void a_preludes_file_is_from_its_folder(void **state)
+{
+    static const char text[] = "{\"prelude\":{\"files\":[{\"path\":\"a\",\"host\":\"h\"}]}}";
+    struct sc_recipe recipe;
+    (void)state;
+    assert_int_equal(read_text(&recipe, text, NULL), 0);
+    assert_string_equal(recipe.defaults.files[0].host, path_of("templates/h"));
+    sc_recipe_fini(&recipe);
 }
 
 /* ---- the hash ---- */
@@ -444,6 +454,7 @@ int main(void)
         TEST(a_built_in_one_names_no_file),
         TEST(built_in_ones_are_whole),
         TEST(a_users_own_takes_its_place),
+        TEST(a_preludes_file_is_from_its_folder),
         TEST(only_what_is_built_counts),
         TEST(the_content_of_its_files_counts),
         TEST(requirements_that_are_taken),
