@@ -25,7 +25,8 @@
 
 #define STARTED_IDLE_EXIT "10m"
 #define PATIENCE_NS (10 * SC_NS_PER_S)
-#define PAUSE_MS 20 /* while another one's keeper comes up or goes */
+#define PAUSE_MS 20        /* while another one's keeper comes up or goes */
+#define ENVIRONMENT_MAX 64 /* entries; more than those that can be meant */
 #define DESCRIPTORS_OF_A_SESSION 64
 #define IDLE_LEAST SC_NS_PER_S
 #define IDLE_MOST (7 * 24 * 3600 * SC_NS_PER_S)
@@ -111,11 +112,35 @@ int sc_cli_keeper(const struct sc_cli_args *args)
 
 /* ---- starting one ---- */
 
-/* In the child of the child: nothing of the caller's comes along but folder and environment. */
+/* The keeper outlives who started it, and has no use for that one's secrets. */
+static bool is_for_keeper(const char *entry)
+{
+    static const char *const kept[] = {
+        "PATH=",           "HOME=",          "TMPDIR=",         "LANG=", "XDG_RUNTIME_DIR=",
+        "XDG_CACHE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME="};
+    if (!strncmp(entry, "SNAPCELL_", strlen("SNAPCELL_")))
+        return true;
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (!strncmp(entry, kept[i], strlen(kept[i])))
+            return true;
+    return false;
+}
+
+static void keep_environment(char *ret_kept[ENVIRONMENT_MAX + 1])
+{
+    size_t n = 0;
+    for (char **entry = environ; *entry && n < ENVIRONMENT_MAX; entry++)
+        if (is_for_keeper(*entry))
+            ret_kept[n++] = *entry;
+    ret_kept[n] = NULL;
+}
+
+/* In the child of the child: nothing of the caller's comes along but folder and a little environment. */
 static void become_keeper(const char *path, int said)
 {
     const char *argv[] = {"snapcell",        "keeper", "--detach", "--idle-exit",
                           STARTED_IDLE_EXIT, NULL,     NULL,       NULL};
+    char *kept[ENVIRONMENT_MAX + 1];
     sigset_t none;
     if (path) {
         argv[5] = "--socket";
@@ -128,7 +153,8 @@ static void become_keeper(const char *path, int said)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    execv("/proc/self/exe", (char *const *)argv);
+    keep_environment(kept);
+    execve("/proc/self/exe", (char *const *)argv, kept);
     sc_cli_say("keeper: /proc/self/exe: %s", strerror(errno));
     _exit(SC_CLI_EXIT_FAILED);
 }

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/frame.h"
 #include "cli/say.h"
 #include "cli/session.h"
+#include "cli/sink.h"
 #include "cli/tree.h"
 
 /* What file.stat said. */
@@ -47,6 +49,35 @@ static int look_at(struct sc_cli_session *session, const char *path, struct seen
     return r;
 }
 
+struct shown {
+    struct sc_cli_sink sink;
+    int stop_fd;
+};
+
+static int to_terminal(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)
+{
+    struct shown *shown = userdata;
+    if (stream != SC_KEEPER_STDOUT)
+        return 0;
+    sc_cli_sink_add(&shown->sink, data, len);
+    sc_cli_sink_drain(&shown->sink, shown->stop_fd);
+    return shown->sink.broken;
+}
+
+/* A file is as little to be trusted by a terminal as a program's output is. */
+static int show_file(struct sc_cli_session *session, const char *path, struct sc_err *err)
+{
+    struct shown shown = {.stop_fd = session->signal_fd};
+    const struct sc_keeper_exchange exchange = {
+        .output = to_terminal, .output_data = &shown, .stop_fd = session->signal_fd};
+    sc_cli_sink_init(&shown.sink, STDOUT_FILENO, false, SC_FRAME_MAX);
+    int r = sc_keeper_ask(session->client, sc_cli_session_request_with(session, "file.read", "path", path),
+                          &exchange, NULL, err);
+    sc_cli_sink_finish(&shown.sink, session->signal_fd);
+    sc_cli_sink_fini(&shown.sink);
+    return r;
+}
+
 static int to_fd(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)
 {
     return stream == SC_KEEPER_STDOUT ? sc_write_all(*(const int *)userdata, data, len) : 0;
@@ -67,7 +98,8 @@ static int get_file(struct sc_cli_session *session, const char *path, const char
 {
     char *part = NULL;
     if (!strcmp(target, "-"))
-        return take_bytes(session, "file.read", path, STDOUT_FILENO, err);
+        return isatty(STDOUT_FILENO) ? show_file(session, path, err)
+                                     : take_bytes(session, "file.read", path, STDOUT_FILENO, err);
     if (asprintf(&part, "%s.%d.part", target, (int)getpid()) < 0)
         return sc_err_sys(err, -ENOMEM, "session get");
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode | 0600);

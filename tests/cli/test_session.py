@@ -74,7 +74,7 @@ def test_the_idle_time_ends_it(keeper):
 
 def test_the_first_start_starts_a_keeper(cli, tmp_path):
     path = str(tmp_path / "keeper.sock")
-    env = dict(os.environ, SNAPCELL_SOCKET=path)
+    env = dict(os.environ, SNAPCELL_SOCKET=path, CALLERS_SECRET="canary-of-the-caller")
     os.chmod(tmp_path, 0o700)
     started = [cli.popen("session", "start", *cli.accept, env=env, stdout=subprocess.PIPE) for _ in range(4)]
     ids = {child.communicate(timeout=PATIENCE)[0].decode().strip() for child in started}
@@ -87,6 +87,8 @@ def test_the_first_start_starts_a_keeper(cli, tmp_path):
         # A daemon: a session of its own, and nothing of the caller's.
         assert os.getsid(pid) == pid
         assert os.readlink("/proc/%d/cwd" % pid) == "/"
+        with open("/proc/%d/environ" % pid, "rb") as f:
+            assert b"canary" not in f.read()
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     finally:
         handle = os.pidfd_open(pid)
@@ -245,6 +247,20 @@ def test_control_bytes_are_shown_at_a_terminal(work, sit):
         del os.environ["SNAPCELL_SOCKET"]
     assert status == 0
     assert seen == b"^[[31m\r\n'\\x9b'\r\n"
+
+
+def test_a_file_is_shown_at_a_terminal(work, sit):
+    assert work("put", "work", "-", "f", input=b"\x1b[31mred\x9b\n" + b"x" * 300000 + b"\n").returncode == 0
+    os.environ["SNAPCELL_SOCKET"] = work.socket
+    try:
+        person = sit("session", "get", "work", "f", "-", stdout_only=True)
+        status, seen = person.leave()
+    finally:
+        del os.environ["SNAPCELL_SOCKET"]
+    assert status == 0
+    assert seen == b"^[[31mred\\x9b\r\n" + b"x" * 300000 + b"\r\n"
+    # Nothing but the bytes anywhere else.
+    assert work("get", "work", "f", "-").stdout.startswith(b"\x1b[31mred\x9b\n")
 
 
 # ---- commands ----
