@@ -8,10 +8,10 @@
 ; names: os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp os.startfile pty.fork pty.spawn
 ;        os.execl os.execle os.execlp os.execlpe os.execv os.execve os.execvp os.execvpe
 ;        os.spawnl os.spawnle os.spawnlp os.spawnlpe os.spawnv os.spawnve os.spawnvp os.spawnvpe
-;        subprocess.* popen2.* commands.* pexpect.* sh.* plumbum.* invoke.*
+;        subprocess.* popen2.* commands.* multiprocessing.util.spawnv_passfds pexpect.* sh.* plumbum.* invoke.*
 ;        asyncio.create_subprocess_exec asyncio.create_subprocess_shell
 ;        asyncio.subprocess.create_subprocess_exec asyncio.subprocess.create_subprocess_shell
-;        os.kill os.killpg
+;        os.kill os.killpg .subprocess_exec .subprocess_shell
 
 ; rule: dynamic-execution
 ; severity: error
@@ -21,8 +21,13 @@
 ;        timeit.timeit timeit.repeat timeit.Timer timeit.main cProfile.run cProfile.runctx profile.run profile.runctx
 ;        trace.Trace bdb.* pdb.* doctest.* types.CodeType types.FunctionType marshal.*
 ;        pickle.load pickle.loads pickle.Unpickler pickle._load pickle._loads pickle._Unpickler dill.* cloudpickle.*
-;        shelve.* joblib.load torch.load numpy.load.allow_pickle pandas.read_pickle
-;        yaml.load yaml.unsafe_load yaml.full_load yaml.load_all yaml.unsafe_load_all
+;        shelve.* joblib.load torch.load pandas.read_pickle
+;        yaml.load yaml.unsafe_load yaml.full_load yaml.load_all yaml.unsafe_load_all gettext.c2py
+((call
+  function: (_) @f
+  arguments: (argument_list (keyword_argument name: (identifier) @k value: (true)))) @at
+ (#name? @f "numpy.load")
+ (#eq? @k "allow_pickle"))
 
 ; rule: dynamic-import
 ; severity: error
@@ -64,7 +69,7 @@
 ; message: Calls native code directly.
 ; advice: Use a module made for Python.
 ; names: ctypes.* _ctypes.* cffi.* _cffi_backend.* numpy.ctypeslib.* sysconfig._init_config_vars mmap.mmap
-;        numba.cfunc pyximport.* cython.inline weave.* distutils.* setuptools.* llvmlite.* sys.setdlopenflags
+;        numba.cfunc .enable_load_extension pyximport.* cython.inline weave.* distutils.* setuptools.* llvmlite.* sys.setdlopenflags
 ;        readline.set_completer signal.pthread_kill faulthandler._sigsegv faulthandler._fatal_error
 
 ; rule: reflection
@@ -95,6 +100,13 @@
   "tarfile.open" "sqlite3.connect" "pandas.read_csv" "pandas.read_excel" "pandas.read_json" "pandas.read_parquet"
   "pandas.read_table" "numpy.load" "numpy.loadtxt" "numpy.genfromtxt" "numpy.fromfile" "fileinput.input"
   "linecache.getline" "linecache.getlines")
+ (#path-outside-work? @at))
+((call function: (_) @f arguments: (argument_list (keyword_argument name: (identifier) @k value: (_) @at)))
+ (#any-of? @k "file" "filename" "path" "src" "dst" "source" "target" "name" "database" "filepath_or_buffer" "io")
+ (#path-outside-work? @at))
+((call function: (_) @f arguments: (argument_list . (_) . (_) @at))
+ (#name? @f "os.rename" "os.replace" "os.link" "os.symlink" "shutil.copy" "shutil.copy2" "shutil.copyfile" "shutil.copytree"
+  "shutil.move" "shutil.make_archive" "shutil.unpack_archive" "os.renames")
  (#path-outside-work? @at))
 
 ; rule: system-change

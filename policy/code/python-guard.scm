@@ -12,7 +12,7 @@
 ;        builtins.help builtins.license builtins.copyright builtins.credits builtins.exit builtins.quit
 ;        importlib.* imp.* pkgutil.* runpy.* zipimport.* pydoc.* code.* codeop.* pdb.* bdb.* doctest.* timeit.*
 ;        cProfile.* profile.* trace.* rlcompleter.* ensurepip.* site.* sys.meta_path.* sys.path_hooks.* sys.path.*
-;        marshal.* dill.* cloudpickle.* shelve.* joblib.load pandas.read_pickle numpy.load.allow_pickle
+;        marshal.* dill.* cloudpickle.* shelve.* joblib.load pandas.read_pickle
 ;        pickle.load pickle.loads pickle.Unpickler pickle._load pickle._loads pickle._Unpickler
 ;        yaml.load yaml.unsafe_load yaml.full_load yaml.load_all yaml.unsafe_load_all copyreg.*
 ;        ctypes.* _ctypes.* cffi.* gc.* sys._getframe sys._current_frames sys.settrace sys.setprofile
@@ -28,3 +28,11 @@
 ;        typing.ForwardRef typing._eval_type inspect.get_annotations dataclasses._create_fn sys.breakpointhook
 ;        sys.__breakpointhook__ sys.excepthook tkinter.* modulefinder.* idlelib.* lib2to3.* distutils.* setuptools.* pip.*
 ;        venv.* turtledemo.* cgitb.* compileall.* py_compile.* test.* pandas.eval numexpr.*
+;        pty.* gettext.c2py multiprocessing.util.spawnv_passfds multiprocessing.forkserver.* torch.load numpy.ctypeslib.*
+;        sympy.sympify sympy.parse_expr sympy.parsing.* string.Formatter .get_field .subprocess_exec .subprocess_shell
+;        .enable_load_extension .load_extension
+((call
+  function: (_) @f
+  arguments: (argument_list (keyword_argument name: (identifier) @k value: (true)))) @at
+ (#name? @f "numpy.load")
+ (#eq? @k "allow_pickle"))

@@ -24,7 +24,7 @@ struct sc_binding {
     uint32_t next; /* of the same slot; SC_NO_NODE: none */
     enum sc_binding_how how;
     bool firm;     /* from here on it is bound whatever happens */
-    uint32_t at;   /* node */
+    uint32_t at;   /* node; when firm, the last one of what comes before the name is bound */
     uint32_t node; /* VALUE, PART, MEMBER */
     uint32_t part;
     const char *name;           /* NAME, MEMBER */

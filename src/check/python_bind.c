@@ -123,10 +123,39 @@ static bool is_firm(const struct sc_reading *reading, uint32_t node)
     }
 }
 
+static uint32_t last_below(const struct sc_tree *tree, uint32_t node)
+{
+    for (uint32_t at = node; at != SC_NO_NODE; at = tree->nodes[at].parent)
+        if (tree->nodes[at].next != SC_NO_NODE)
+            return tree->nodes[at].next - 1;
+    return tree->n - 1;
+}
+
+/* The last node of what is evaluated before the name is bound: in "eval = eval" the second is still the
+ * built-in, and so it is in a default of a function of that name. */
+static uint32_t bound_from(const struct sc_reading *reading, uint32_t identifier)
+{
+    const struct sc_tree *tree = &reading->tree;
+    for (uint32_t at = tree->nodes[identifier].parent; at != SC_NO_NODE; at = tree->nodes[at].parent) {
+        enum sc_kind kind = sc_tree_kind(tree, at);
+        if (kind == SC_KIND_FUNCTION_DEFINITION || kind == SC_KIND_CLASS_DEFINITION) {
+            uint32_t body = sc_tree_field(tree, at, SC_FIELD_BODY);
+            return body == SC_NO_NODE ? identifier : body;
+        }
+        if (kind == SC_KIND_EXPRESSION_STATEMENT)
+            return last_below(tree, at);
+        if (kind != SC_KIND_ASSIGNMENT && kind != SC_KIND_PATTERN_LIST && kind != SC_KIND_TUPLE_PATTERN)
+            return identifier;
+    }
+    return identifier;
+}
+
 /* `scope` as a place to bind in: declarations may lead elsewhere. */
 static void bind_in(struct sc_reading *reading, uint32_t scope, const char *what, struct sc_binding binding)
 {
     binding.firm = is_firm(reading, binding.at);
+    if (binding.firm)
+        binding.at = bound_from(reading, binding.at);
     if (reading->scopes[scope].has_declared && sc_binding_is(reading, scope, what, SC_BIND_GLOBAL)) {
         scope = 0;
         binding.firm = false;
@@ -275,7 +304,9 @@ static void bind_children(struct sc_reading *reading, uint32_t node, enum sc_bin
         reading->scopes[reading->scope_of[node]].has_declared = true;
     for (uint32_t child = sc_tree_first(&reading->tree, node); child != SC_NO_NODE;
          child = sc_tree_next(&reading->tree, child)) {
-        if (sc_reading_kind(reading, child) == SC_KIND_IDENTIFIER)
+        if (sc_reading_kind(reading, child) == SC_KIND_IDENTIFIER && how == SC_BIND_UNDONE)
+            bind(reading, child, (struct sc_binding){.how = how});
+        else if (sc_reading_kind(reading, child) == SC_KIND_IDENTIFIER)
             sc_binding_add(reading, &(struct sc_binding){.what = sc_python_identifier(reading, child),
                                                          .scope = reading->scope_of[child],
                                                          .how = how,

@@ -33,6 +33,7 @@ static const struct same SAME[] = {
     {"io.open_code", "builtins.open"},
     {"io.FileIO", "builtins.open"},
     {"codecs.open", "builtins.open"},
+    {"json.codecs.open", "builtins.open"},
     {"tokenize.open", "builtins.open"},
     {"fileinput.input", "builtins.open"},
     {"fileinput.FileInput", "builtins.open"},

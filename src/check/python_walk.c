@@ -180,12 +180,43 @@ static void use_values(struct sc_reading *reading, uint32_t node)
     }
 }
 
+/* "{0.__globals__[x]}": attributes and keys in the fields of a format. */
+static void use_fields(struct sc_reading *reading, uint32_t node, const char *format)
+{
+    bool inside = false;
+    for (const char *at = format; *at; at++) {
+        if (*at == '{' || *at == '}')
+            inside = *at == '{';
+        if (!inside || (*at != '.' && *at != '['))
+            continue;
+        size_t len = strcspn(at + 1, ".[]!:}{");
+        if (len)
+            sc_reading_use_attribute(reading, node, sc_pool_text(&reading->pool, at + 1, len));
+    }
+}
+
+static void use_template(struct sc_reading *reading, uint32_t node, uint32_t text)
+{
+    const char *format = text == SC_NO_NODE ? NULL : sc_values_constant(sc_reading_value(reading, text));
+    if (format)
+        use_fields(reading, node, format);
+}
+
+static bool is_template_method(const char *name)
+{
+    return !strcmp(name, "format") || !strcmp(name, "format_map") || !strcmp(name, "vformat");
+}
+
 /* ".__globals__": the attribute of whatever it is. */
 static void walk_attribute(struct sc_reading *reading, uint32_t node)
 {
     uint32_t attribute = sc_tree_field(&reading->tree, node, SC_FIELD_ATTRIBUTE);
-    if (attribute != SC_NO_NODE)
-        sc_reading_use_attribute(reading, attribute, sc_python_identifier(reading, attribute));
+    if (attribute != SC_NO_NODE) {
+        const char *name = sc_python_identifier(reading, attribute);
+        sc_reading_use_attribute(reading, attribute, name);
+        if (is_template_method(name))
+            use_template(reading, node, sc_tree_field(&reading->tree, node, SC_FIELD_OBJECT));
+    }
     use_values(reading, node);
 }
 
@@ -238,38 +269,13 @@ static void walk_function(struct sc_reading *reading, uint32_t call, const char 
     }
 }
 
-/* "{0.__globals__[x]}": attributes and keys in the fields of a format. */
-static void use_fields(struct sc_reading *reading, uint32_t node, const char *format)
-{
-    bool inside = false;
-    for (const char *at = format; *at; at++) {
-        if (*at == '{' || *at == '}')
-            inside = *at == '{';
-        if (!inside || (*at != '.' && *at != '['))
-            continue;
-        size_t len = strcspn(at + 1, ".[]!:}{");
-        if (len)
-            sc_reading_use_attribute(reading, node, sc_pool_text(&reading->pool, at + 1, len));
-    }
-}
-
-/* "…".format(…), str.format("…", …), and format_map */
+/* str.format("…", …), and format_map. "…".format is found where it stands, called or not. */
 static void walk_format(struct sc_reading *reading, uint32_t call, uint32_t function)
 {
     uint32_t attribute = sc_tree_field(&reading->tree, function, SC_FIELD_ATTRIBUTE);
-    if (sc_reading_kind(reading, function) != SC_KIND_ATTRIBUTE || attribute == SC_NO_NODE)
-        return;
-    const char *method = sc_python_identifier(reading, attribute);
-    if (strcmp(method, "format") != 0 && strcmp(method, "format_map") != 0 && strcmp(method, "vformat") != 0)
-        return;
-    const char *own = sc_values_constant(
-        sc_reading_value(reading, sc_tree_field(&reading->tree, function, SC_FIELD_OBJECT)));
-    const char *given =
-        sc_values_constant(sc_reading_value(reading, sc_python_argument(reading, call, 0, NULL)));
-    if (own)
-        use_fields(reading, call, own);
-    else if (given)
-        use_fields(reading, call, given);
+    if (sc_reading_kind(reading, function) == SC_KIND_ATTRIBUTE && attribute != SC_NO_NODE &&
+        is_template_method(sc_python_identifier(reading, attribute)))
+        use_template(reading, call, sc_python_argument(reading, call, 0, NULL));
 }
 
 static void walk_call(struct sc_reading *reading, uint32_t node)
