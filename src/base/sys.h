@@ -40,8 +40,6 @@ int sc_sys_close_range(unsigned first, unsigned last, unsigned flags);
 #define SC_MOUNT_ATTR_NOSUID 0x00000002
 #define SC_MOUNT_ATTR_NODEV 0x00000004
 #define SC_MOUNT_ATTR_NOEXEC 0x00000008
-#define SC_MOUNT_ATTR_NOSYMFOLLOW 0x00200000
-#define SC_FSCONFIG_SET_FLAG 0
 #define SC_FSCONFIG_SET_STRING 1
 #define SC_FSCONFIG_CMD_CREATE 6
 #define SC_OPEN_TREE_CLONE 1

@@ -15,8 +15,6 @@ struct sc_group_usage {
     uint64_t tasks_refused; /* how often a process or thread was: pids.events max */
 };
 
-/* One directory for each distinct hierarchy in use. */
-#define SC_GROUP_DIRS_MAX SC_CTL_COUNT
 struct sc_group {
     int dir_fds[SC_CTL_COUNT]; /* by controller; -1: not had. v2: all the same directory, descriptors apart */
     int parent_fds[SC_CTL_COUNT];

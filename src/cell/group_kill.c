@@ -67,7 +67,9 @@ static int kill_batch(int dir_fd, bool *ret_any)
     return m;
 }
 
-int sc_group_kill_dir(int dir_fd, uint64_t deadline_ns)
+/* Kills all in one directory until it is empty or the deadline is there: 0, -EBUSY, or another negative
+ * errno. */
+static int kill_dir(int dir_fd, uint64_t deadline_ns)
 {
     uint64_t pause = 100000;
     if (sc_write_file(dir_fd, "cgroup.kill", "1") == 0)
@@ -93,14 +95,15 @@ int sc_group_kill(struct sc_group *group)
     for (int i = 0; i < SC_CTL_COUNT; i++) {
         if (!sc_group_is_first(group, i))
             continue;
-        int r = sc_group_kill_dir(group->dir_fds[i], deadline);
+        int r = kill_dir(group->dir_fds[i], deadline);
         if (r < 0 && worst == 0)
             worst = r;
     }
     return worst;
 }
 
-int sc_group_dir_empty(int dir_fd)
+/* 1 when no process is in the directory, 0 when some are, or negative errno. */
+static int dir_empty(int dir_fd)
 {
     pid_t pids[BATCH];
     bool any;
@@ -111,7 +114,7 @@ int sc_group_dir_empty(int dir_fd)
 int sc_group_empty(struct sc_group *group)
 {
     for (int i = 0; i < SC_CTL_COUNT; i++) {
-        int r = sc_group_is_first(group, i) ? sc_group_dir_empty(group->dir_fds[i]) : 1;
+        int r = sc_group_is_first(group, i) ? dir_empty(group->dir_fds[i]) : 1;
         if (r <= 0)
             return r;
     }
@@ -142,7 +145,7 @@ static int sweep_one(int parent_fd, const char *name)
     int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int r = sc_group_kill_dir(fd, deadline);
+    int r = kill_dir(fd, deadline);
     close(fd);
     return r < 0 ? r : sc_group_remove(parent_fd, name, deadline);
 }

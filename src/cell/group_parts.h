@@ -13,10 +13,5 @@ bool sc_group_is_first(const struct sc_group *group, int controller);
 void sc_group_pause(uint64_t *ns);
 /* rmdir, tried until the deadline while it is EBUSY. Absence is success. */
 int sc_group_remove(int parent_fd, const char *name, uint64_t deadline_ns);
-/* Kills all in one directory until it is empty or the deadline is there: 0, -EBUSY, or another negative
- * errno. */
-int sc_group_kill_dir(int dir_fd, uint64_t deadline_ns);
-/* 1 when no process is in the directory, 0 when some are, or negative errno. */
-int sc_group_dir_empty(int dir_fd);
 
 #endif

@@ -6,7 +6,6 @@
 #include "check/reading.h"
 
 /* javascript_bind.c */
-void sc_javascript_bind(struct sc_reading *reading);
 /* The name of an identifier or a property, its \u escapes read. */
 const char *sc_javascript_identifier(struct sc_reading *reading, uint32_t node);
 /* The module that an import statement or an export names, or NULL. */

@@ -4,9 +4,6 @@
 
 #include "check/javascript.h"
 
-const struct sc_reader SC_READER_NODE = {sc_javascript_bind, sc_javascript_value, sc_javascript_walk,
-                                         sc_javascript_canonical};
-
 /* "\u0065" or "\u{65}" at `text`: its length, and the character if it is one of ASCII, as all names that
  * rules speak of are; others become "_". 0: no escape. */
 static size_t escape_at(const char *text, size_t len, char *ret_character)
@@ -366,7 +363,7 @@ static void assign(struct sc_reading *reading, uint32_t node)
     }
 }
 
-void sc_javascript_bind(struct sc_reading *reading)
+static void bind_all(struct sc_reading *reading)
 {
     sc_scope_add(reading, SC_NO_NODE, 0, SC_SCOPE_MODULE);
     for (uint32_t node = 0; node < reading->tree.n; node++)
@@ -377,3 +374,6 @@ void sc_javascript_bind(struct sc_reading *reading)
         if (sc_reading_kind(reading, node) == SC_KIND_ASSIGNMENT_EXPRESSION)
             assign(reading, node);
 }
+
+const struct sc_reader SC_READER_NODE = {bind_all, sc_javascript_value, sc_javascript_walk,
+                                         sc_javascript_canonical};

@@ -15,7 +15,6 @@
 #define SC_PYTHON_NAMESPACE "<namespace>"
 
 /* python_bind.c */
-void sc_python_bind(struct sc_reading *reading);
 /* An identifier's name as the interpreter compares it: NFKC. */
 const char *sc_python_identifier(struct sc_reading *reading, uint32_t node);
 /* A dotted_name as one text. */

@@ -5,9 +5,6 @@
 
 #include "check/python.h"
 
-const struct sc_reader SC_READER_PYTHON = {sc_python_bind, sc_python_value, sc_python_walk,
-                                           sc_python_canonical};
-
 const char *sc_python_identifier(struct sc_reading *reading, uint32_t node)
 {
     size_t len;
@@ -425,7 +422,7 @@ static void bind_node(struct sc_reading *reading, uint32_t node)
     }
 }
 
-void sc_python_bind(struct sc_reading *reading)
+static void bind_all(struct sc_reading *reading)
 {
     sc_scope_add(reading, SC_NO_NODE, 0, SC_SCOPE_MODULE);
     for (uint32_t node = 0; node < reading->tree.n; node++)
@@ -433,3 +430,5 @@ void sc_python_bind(struct sc_reading *reading)
     for (uint32_t node = 0; node < reading->tree.n; node++)
         bind_node(reading, node);
 }
+
+const struct sc_reader SC_READER_PYTHON = {bind_all, sc_python_value, sc_python_walk, sc_python_canonical};

@@ -95,7 +95,8 @@ void sc_cli_help_verb(const struct sc_cli_verb *verb, struct sc_buf *out)
     sc_cli_options_each(verb->bit, add_option, &page);
 }
 
-void sc_cli_help_overview(struct sc_buf *out)
+/* All commands in a page. */
+static void help_overview(struct sc_buf *out)
 {
     sc_buf_add_str(out, "Usage: snapcell COMMAND …\n\n"
                         "Runs code that nobody vouches for in a sealed cell of its own.\n\n");
@@ -135,6 +136,6 @@ int sc_cli_help(const struct sc_cli_args *args)
     if (verb)
         sc_cli_help_verb(verb, &out);
     else
-        sc_cli_help_overview(&out);
+        help_overview(&out);
     return sc_cli_print(sc_buf_steal(&out, NULL));
 }

@@ -5,8 +5,6 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-/* All commands in a page. */
-void sc_cli_help_overview(struct sc_buf *out);
 /* One command with its options. */
 void sc_cli_help_verb(const struct sc_cli_verb *verb, struct sc_buf *out);
 

@@ -23,7 +23,8 @@ static const char OUTPUT[] = "Output";
 static const char SESSION[] = "Sessions";
 
 /* clang-format off */
-const struct sc_cli_option SC_CLI_OPTIONS[] = {
+/* Ended by a row whose name is NULL. Rows of one group stand together. */
+static const struct sc_cli_option OPTIONS[] = {
     {"code", 'c', "CODE", WHAT, RUNS_CODE | SC_CLI_CHECK, SC_OPTION_TEXT, SC_TEXT_CODE,
      "Run this source text; needs a language. Operands are its arguments."},
     {"language", 0, "NAME", WHAT, RUNS_CODE | SC_CLI_CHECK, SC_OPTION_SET, 0,
@@ -136,7 +137,7 @@ struct found {
 
 static const struct sc_cli_option *option_by_name(unsigned verb, const char *name, size_t len)
 {
-    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+    for (const struct sc_cli_option *o = OPTIONS; o->name; o++)
         if ((o->verbs & verb) && strlen(o->name) == len && !memcmp(o->name, name, len))
             return o;
     return NULL;
@@ -150,7 +151,7 @@ bool sc_cli_is_option(const char *name)
 
 static const struct sc_cli_option *option_by_letter(unsigned verb, char letter)
 {
-    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+    for (const struct sc_cli_option *o = OPTIONS; o->name; o++)
         if ((o->verbs & verb) && o->letter && o->letter == letter)
             return o;
     return NULL;
@@ -211,7 +212,7 @@ void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const str
                          void *userdata)
 {
     char help[512];
-    for (const struct sc_cli_option *o = SC_CLI_OPTIONS; o->name; o++)
+    for (const struct sc_cli_option *o = OPTIONS; o->name; o++)
         if (o->verbs & verbs)
             visit(userdata, o);
     for (const struct sc_limit_row *row = SC_LIMIT_ROWS; row->option; row++) {

@@ -60,8 +60,6 @@ struct sc_cli_option {
     const char *help;
 };
 
-/* The table, ended by a row whose name is NULL. Rows of one group stand together. */
-extern const struct sc_cli_option SC_CLI_OPTIONS[];
 /* Verbs that take every limit as an option. */
 #define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START | SC_CLI_TEMPLATE)
 /* Verbs that take those of one run. */

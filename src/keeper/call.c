@@ -279,7 +279,7 @@ struct call *call_by_channel(struct peer *peer, uint16_t channel)
     return NULL;
 }
 
-void call_free(struct call *call)
+static void call_free(struct call *call)
 {
     if (call->peer) {
         TAILQ_REMOVE(&call->peer->calls, call, of_peer);

@@ -105,7 +105,6 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
 struct call *call_by_channel(struct peer *peer, uint16_t channel);
 /* Answers (frees `text`) and ends the call. */
 void call_finish(struct call *call, char *text);
-void call_free(struct call *call);
 void call_cancel(struct call *call);
 /* False: more than the credit. */
 bool call_input(struct call *call, const void *data, size_t len);

@@ -27,7 +27,7 @@ const struct sc_filter_notice *sc_filter_find_notice(const struct sc_filter *fil
     return NULL;
 }
 
-bool sc_filter_cond_holds(const struct sc_filter_cond *cond, const uint64_t args[6])
+static bool cond_holds(const struct sc_filter_cond *cond, const uint64_t args[6])
 {
     uint64_t value = args[cond->arg] & cond->mask;
 
@@ -42,7 +42,7 @@ bool sc_filter_cond_holds(const struct sc_filter_cond *cond, const uint64_t args
 static bool notice_holds(const struct sc_filter_notice *notice, const uint64_t args[6])
 {
     for (size_t i = 0; i < notice->n_conds; i++)
-        if (!sc_filter_cond_holds(&notice->conds[i], args))
+        if (!cond_holds(&notice->conds[i], args))
             return false;
     return true;
 }

@@ -57,7 +57,6 @@ const struct sc_filter_notice *sc_filter_notice_for(const struct sc_filter *filt
 /* What a reported call was about, for the denial's `resource`: "family 17, type 3, protocol 0", "command
  * 0x5412", or "" where the name says it all. 64 bytes are enough. */
 void sc_filter_describe(int nr, const uint64_t args[6], char *ret_text, size_t size);
-bool sc_filter_cond_holds(const struct sc_filter_cond *cond, const uint64_t args[6]);
 
 /* What the program says about one call: for tests, `plan` and the sweep. Returns the SECCOMP_RET_* value. */
 uint32_t sc_filter_evaluate(const struct sc_filter *filter, uint32_t arch, int nr, const uint64_t args[6]);
