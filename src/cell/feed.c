@@ -173,6 +173,9 @@ static int send_dirs(struct feeder *feeder, const struct sc_spec *spec)
 
 static int send_program(struct feeder *feeder, const struct sc_spec *spec)
 {
+    /* A runner is handed the code itself. */
+    if (spec->code && spec->mode != SC_MODE_PLAIN)
+        return 0;
     if (spec->code)
         return send_bytes(feeder, sc_lang_row(spec->lang)->source_name, 0644, spec->code, spec->code_len);
     if (!spec->program)

@@ -201,7 +201,8 @@ static json_t *input(const char *kind, const char *path, const char *source, uin
 {
     json_t *object = json_object();
     put(object, "kind", kind, failed);
-    put(object, "path", path, failed);
+    if (path)
+        put(object, "path", path, failed);
     if (source)
         put(object, "source", source, failed);
     else
@@ -215,7 +216,9 @@ static json_t *inputs_json(const struct sc_plan *plan, bool *failed)
     const struct sc_spec *spec = plan->spec;
     json_t *array = json_array();
     if (spec->code)
-        append(array, input("code", sc_lang_row(plan->lang)->source_name, NULL, spec->code_len, failed),
+        append(array,
+               input("code", plan->stay ? NULL : sc_lang_row(plan->lang)->source_name, NULL, spec->code_len,
+                     failed),
                failed);
     if (spec->program) {
         const char *slash = strrchr(spec->program, '/');

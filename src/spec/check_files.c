@@ -90,7 +90,8 @@ static int check_collisions(const struct sc_spec *spec, struct sc_err *err)
     size_t n = 0;
     for (size_t i = 0; i < spec->n_files; i++)
         paths[n++] = spec->files[i].path;
-    if (spec->program || spec->code)
+    /* A runner is handed its code. */
+    if (spec->program || (spec->code && spec->mode == SC_MODE_PLAIN))
         paths[n++] = own_name(spec);
     if (n)
         qsort(paths, n, sizeof *paths, compare_paths);

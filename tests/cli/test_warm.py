@@ -91,6 +91,17 @@ def test_files_and_stdin(keeper, language, tmp_path):
     assert told(warm(keeper, language, READS[language], *options, input=b"and stdin\n")) == told(cold)
 
 
+def test_the_work_folder_holds_what_was_given_and_nothing_else(keeper, tmp_path):
+    (tmp_path / "a").write_text("1")
+    (tmp_path / "a").chmod(0o754)
+    code = 'stat -c "%a %u %g %s %n" . $(find . -mindepth 1 | sort)'
+    options = ("--file", "%s:sub/deep/a" % (tmp_path / "a"), "--file", str(tmp_path / "a"))
+    alone, _ = keeper.cli.result("--mode", "rich", "--bash", "-c", code, *options)
+    lines = alone["stdout"].splitlines()
+    assert [x.split()[-1] for x in lines] == [".", "./a", "./sub", "./sub/deep", "./sub/deep/a"], lines
+    assert warm(keeper, "bash", code, *options)["stdout"] == alone["stdout"]
+
+
 def test_a_large_file(keeper, tmp_path):
     source = tmp_path / "large"
     source.write_bytes(os.urandom(3 << 20))
