@@ -90,7 +90,7 @@ def test_lines_stay_where_they_are(start):
     ("var x = 1; let y = x\n(function () {})", None),
     ("const big = [" + "1," * 200000 + "]; big.length", "200000"),
     ("const deep = " + "[" * 500 + "]" * 500 + "; 1", "1"),
-])
+], ids=lambda text: str(text)[:40])  # pytest puts a test's name into the environment, which has an end
 def test_sources_that_are_hard_to_read(start, code, value):
     done = start(NODE, RUNNER).run(code)
     if value is not None:

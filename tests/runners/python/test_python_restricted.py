@@ -8,16 +8,21 @@ import pytest
 import harness
 from restricted_attacks import ATTACKS
 from restricted_programs import PROGRAMS
-from test_python_runs import RUNNER, interpreters
+from test_python_runs import RUNNER, interpreters, short
 
 
-@pytest.fixture(params=interpreters(), ids=lambda path: path.replace("/", "-").strip("-"))
-def python(request):
-    return request.param
+def with_interpreters(names, versions_of):
+    """Parameters (python, name): every interpreter that is there, with what is of its version."""
+    pairs = [pytest.param(python, name, id="%s-%s" % (short(python), name)) for version, python in interpreters().items()
+             for name in names if versions_of(name)[0] <= version < versions_of(name)[1]]
+    return pytest.mark.parametrize("python, name", pairs)
 
 
-def version_of(runner):
-    return tuple(int(part) for part in runner.ready["version"].split(".")[:2])
+EVERYWHERE = pytest.mark.parametrize("python", interpreters().values(), ids=short)
+
+
+def attack_versions(name):
+    return ATTACKS[name][1], ATTACKS[name][2] or (9,)
 
 
 def restricted(start, python=sys.executable):
@@ -85,6 +90,7 @@ def test_only_its_own_mode(start):
     assert runner.process.wait(harness.PATIENCE_S) == 1
 
 
+@EVERYWHERE
 def test_every_allowed_module_can_be_imported(start, python):
     run = restricted(start, python)
     names = ("math statistics random itertools functools collections collections.abc json re datetime decimal fractions string "
@@ -96,6 +102,7 @@ def test_every_allowed_module_can_be_imported(start, python):
     assert run("import time\ntime.monotonic() > 0").text == "True"
 
 
+@EVERYWHERE
 def test_no_module_leads_to_another(start, python):
     """Whatever an allowed module gives, and what that gives: no module among it, and nothing that can be written."""
     done = restricted(start, python)("""\
@@ -141,35 +148,26 @@ def shared(tmp_path_factory):
         runner.close()
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@with_interpreters(ATTACKS, attack_versions)
 def test_an_attack_fails(shared, python, name):
-    code, since, until, _ = ATTACKS[name]
-    runner = shared(python, "--restricted")
-    if not since <= version_of(runner) < (until or (9,)):
-        pytest.skip("of another version")
-    done = runner.run(code, mode="restricted")
+    done = shared(python, "--restricted").run(ATTACKS[name][0], mode="restricted")
     assert "ESCAPED" not in done.stdout + done.stderr
     assert done.status in ("ok", "error", "syntax_error")
 
 
-@pytest.mark.parametrize("name", [name for name in ATTACKS if ATTACKS[name][3]])
+@pytest.mark.parametrize("name", [name for name in ATTACKS if ATTACKS[name][3] and
+                                  attack_versions(name)[0] <= sys.version_info[:2] < attack_versions(name)[1]])
 def test_an_attack_bites_where_nothing_restricts_it(start, work, name):
-    code, since, until, _ = ATTACKS[name]
-    if not since <= sys.version_info[:2] < (until or (9,)):
-        pytest.skip("of another version")
     (work / "helper.py").write_text("pass\n")
-    assert "ESCAPED" in start(sys.executable, RUNNER).run(code).stdout
+    assert "ESCAPED" in start(sys.executable, RUNNER).run(ATTACKS[name][0]).stdout
 
 
 # ---- ordinary programs ----
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@with_interpreters(PROGRAMS, lambda name: (PROGRAMS[name][1], (9,)))
 def test_an_ordinary_program_runs_unharmed(start, python, name):
-    code, since = PROGRAMS[name]
-    free = start(python, RUNNER)
-    if version_of(free) < since:
-        pytest.skip("of a later version")
-    expected = free.run(code)
+    code = PROGRAMS[name][0]
+    expected = start(python, RUNNER).run(code)
     assert expected.error is None, expected.error["traceback"]
     done = restricted(start, python)(code)
     assert done.error is None, done.error["traceback"]

@@ -16,7 +16,7 @@ SQUARES = "[0, 1, 4, 9, 16, 25, 36, 49, 64, 81]"
 
 
 def interpreters():
-    """This one, and other CPythons from 3.9 on that lie about: named, or kept by pyenv."""
+    """By version: this one, and other CPythons from 3.9 on that lie about: named, or kept by pyenv."""
     found = {sys.version_info[:2]: sys.executable}
     named = os.environ.get("SNAPCELL_TEST_PYTHONS", "").split(":")
     kept = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3")))
@@ -24,10 +24,14 @@ def interpreters():
         version = re.search(r"/(\d+)\.(\d+)[^/]*/bin/", path)
         if version and (3, 9) <= tuple(map(int, version.groups())):
             found.setdefault(tuple(map(int, version.groups())), path)
-    return [found[version] for version in sorted(found)]
+    return dict(sorted(found.items()))
 
 
-@pytest.fixture(params=interpreters(), ids=lambda path: path.replace("/", "-").strip("-"))
+def short(path):
+    return path.replace("/", "-").strip("-")
+
+
+@pytest.fixture(params=interpreters().values(), ids=short)
 def any_python(request, start):
     return start(request.param, RUNNER)
 
