@@ -1,38 +1,11 @@
 /* The public library through its public header and its shared object alone: what an embedding program sees.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "snapcell.h"
+#include "fixture.h"
 
-static struct snapcell_error *error;
-static struct snapcell_host *host;
 static struct snapcell_spec *spec;
-
-static int probe(void **state)
-{
-    (void)state;
-    error = snapcell_error_new();
-    if (snapcell_host_probe(getenv("SNAPCELL_CGROUP_PARENT"), &host, error) == 0)
-        return 0;
-    print_message("%s\n", snapcell_error_message(error));
-    return -1;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    snapcell_host_free(host);
-    snapcell_error_free(error);
-    return 0;
-}
 
 static int begin(void **state)
 {
@@ -44,6 +17,7 @@ static int end(void **state)
 {
     (void)state;
     snapcell_spec_free(spec);
+    spec = NULL;
     return 0;
 }
 
@@ -91,14 +65,7 @@ static struct snapcell_plan *plan_or_skip(void)
 {
     struct snapcell_plan *plan = NULL;
     int r = snapcell_plan_new(spec, host, &plan, error);
-    if (r < 0 && snapcell_error_kind(error) == SNAPCELL_ERROR_HOST) {
-        print_message("skipped: %s\n", snapcell_error_message(error));
-        snapcell_spec_free(spec);
-        spec = NULL;
-        skip();
-    }
-    if (r < 0)
-        fail_msg("%s", snapcell_error_message(error));
+    need(r, end);
     return plan;
 }
 #define COMMAND(...) snapcell_spec_set_command(spec, (const char *const[]){__VA_ARGS__, NULL}, error)

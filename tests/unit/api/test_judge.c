@@ -1,43 +1,13 @@
 /* The judge through the public header and the shared object alone. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "snapcell.h"
-
-static struct snapcell_error *error;
-static struct snapcell_host *host;
-
-static int probe(void **state)
-{
-    (void)state;
-    error = snapcell_error_new();
-    return snapcell_host_probe(getenv("SNAPCELL_CGROUP_PARENT"), &host, error);
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    snapcell_host_free(host);
-    snapcell_error_free(error);
-    return 0;
-}
+#include "fixture.h"
 
 static struct snapcell_judgement *judge_or_skip(const char *task,
                                                 const struct snapcell_judge_callbacks *callbacks)
 {
     struct snapcell_judgement *judgement = NULL;
     int r = snapcell_judge(task, strlen(task), host, callbacks, &judgement, error);
-    if (r < 0 && snapcell_error_kind(error) == SNAPCELL_ERROR_HOST) {
-        print_message("skipped: %s\n", snapcell_error_message(error));
-        skip();
-    }
-    if (r < 0)
-        fail_msg("%s", snapcell_error_message(error));
+    need(r, NULL);
     return judgement;
 }
 

@@ -1,41 +1,14 @@
 /* Sessions through the public header and the shared object alone. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "snapcell.h"
+#include "fixture.h"
 
-static struct snapcell_error *error;
-static struct snapcell_host *host;
 static struct snapcell_spec *spec;
 static struct snapcell_session *session;
-
-static int probe(void **state)
-{
-    (void)state;
-    error = snapcell_error_new();
-    if (snapcell_host_probe(getenv("SNAPCELL_CGROUP_PARENT"), &host, error) == 0)
-        return 0;
-    print_message("%s\n", snapcell_error_message(error));
-    return -1;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    snapcell_host_free(host);
-    snapcell_error_free(error);
-    return 0;
-}
 
 static int begin(void **state)
 {
@@ -58,13 +31,7 @@ static void open_or_skip(const struct snapcell_session_options *options)
     int r = snapcell_spec_set(spec, "wall", "20s", error);
     if (r == 0)
         r = snapcell_session_new(spec, host, options, &session, error);
-    if (r < 0 && snapcell_error_kind(error) == SNAPCELL_ERROR_HOST) {
-        print_message("skipped: %s\n", snapcell_error_message(error));
-        end(NULL);
-        skip();
-    }
-    if (r < 0)
-        fail_msg("%s", snapcell_error_message(error));
+    need(r, end);
 }
 
 /* Runs Python and compares status and stdout. */
