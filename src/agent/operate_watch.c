@@ -12,6 +12,7 @@
 #include "base/fd.h"
 
 #define WATCHES_MAX 8192
+#define DEPTH_MAX 64 /* each level costs a descriptor and much of the stack while it is entered */
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
 
 struct watched {
@@ -86,6 +87,14 @@ static void forget_below(struct watcher *watcher, const char *path)
     }
 }
 
+static unsigned depth_of(const char *path)
+{
+    unsigned depth = *path != '\0';
+    for (; *path; path++)
+        depth += *path == '/';
+    return depth;
+}
+
 static int watch_folder(struct watcher *watcher, const char *path);
 
 /* What stands in a folder when its watch begins. At the start (`tell` false) it is no change. */
@@ -93,7 +102,7 @@ static int enter_folder(struct watcher *watcher, const char *path, bool tell)
 {
     char full[SC_NAME_ROOM], inner[SC_NAME_ROOM];
     int r = 0;
-    if (!join(watcher->op->path, path, full))
+    if (depth_of(path) > DEPTH_MAX || !join(watcher->op->path, path, full))
         return say_lost(watcher);
     int fd = open(full, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);

@@ -286,6 +286,34 @@ static void watching(void **state)
     close_talk(&t);
 }
 
+/* Folders in folders, as many as a path can name: no descriptor and no stack is left to follow them all. */
+static void watching_the_deep(void **state)
+{
+    (void)state;
+    struct talk t;
+    size_t at = 0;
+    const struct sc_msg_signal term = {SIGTERM, SC_SIGNAL_TREE};
+    open_talk(&t);
+    int fd = open(here(&t, "."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < 1500; i++) {
+        assert_int_equal(mkdirat(fd, "d", 0755), 0);
+        int next = openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(next >= 0);
+        close(fd);
+        fd = next;
+    }
+    close(fd);
+    ask(&t, OP(SC_FILE_WATCH, .flags = SC_FILE_RECURSIVE), ".", NULL);
+    expect_change(&t, &at, SC_CHANGE_LOST, false, "");
+    put_file(&t, "d/d/f", "");
+    expect_change(&t, &at, SC_CHANGE_MADE, false, "d/d/f");
+    say_on(&t, 1, SC_MSG_SIGNAL, &term, sizeof term);
+    assert_int_equal(finish(&t), 0);
+    ask(&t, OP(SC_FILE_REMOVE, .flags = SC_FILE_RECURSIVE), "d", NULL);
+    assert_int_equal(finish(&t), 0);
+    close_talk(&t);
+}
+
 /* ---- what is refused ---- */
 
 static void out_of_place(void **state)
@@ -330,6 +358,7 @@ int main(void)
         cmocka_unit_test_setup(names, before),
         cmocka_unit_test_setup(removing_what_is_deep, before),
         cmocka_unit_test_setup(watching, before),
+        cmocka_unit_test_setup(watching_the_deep, before),
         cmocka_unit_test_setup(out_of_place, before),
     };
     return RUN_AS_BOTH(tests);
