@@ -113,23 +113,38 @@ static int become_nobody(void)
     return 0;
 }
 
+/* What is made before the fork; afterwards nothing allocates. */
+struct program {
+    const char *const *argv;
+    struct sc_strv env;
+    int in, out, said;
+    bool as_caller;
+};
+
+/* The caller's environment, with a home that the program may write to. */
+static int make_env(const struct sc_cli_outside *outside, struct sc_strv *env)
+{
+    int r = 0;
+    for (char **entry = environ; *entry && r == 0; entry++)
+        r = sc_strv_add(env, *entry);
+    return r < 0 ? r : sc_strv_set_env(env, "HOME", outside->path);
+}
+
 /* In the child. Never returns; 127 says that it did not come to the program. */
-static void become_program(const struct sc_cli_outside *outside, const char *const *argv, int out, int said,
-                           bool as_caller)
+static void become_program(const struct sc_cli_outside *outside, const struct program *program)
 {
     sigset_t none;
     sigemptyset(&none);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    bool ready = null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
-                 dup2(out >= 0 ? out : said, STDOUT_FILENO) >= 0 && dup2(said, STDERR_FILENO) >= 0 &&
-                 fchdir(outside->folder) == 0 && setenv("HOME", outside->path, 1) == 0 &&
-                 sigprocmask(SIG_SETMASK, &none, NULL) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR &&
-                 (as_caller || geteuid() != 0 || become_nobody() == 0) &&
-                 (as_caller || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     umask(022);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bool drop = !program->as_caller;
+    bool ready = dup2(program->in, STDIN_FILENO) >= 0 && dup2(program->out, STDOUT_FILENO) >= 0 &&
+                 dup2(program->said, STDERR_FILENO) >= 0 && fchdir(outside->folder) == 0 &&
+                 sigprocmask(SIG_SETMASK, &none, NULL) == 0 && signal(SIGPIPE, SIG_DFL) != SIG_ERR &&
+                 (!drop || geteuid() != 0 || become_nobody() == 0) &&
+                 (!drop || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) &&
+                 prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     if (ready)
-        execvp(argv[0], (char *const *)argv);
+        execvpe(program->argv[0], (char *const *)program->argv, program->env.v);
     (void)!write(STDERR_FILENO, "cannot be run\n", 14);
     _exit(127);
 }
@@ -163,32 +178,40 @@ static void tell_said(int said)
         sc_cli_tell(text, (size_t)n);
 }
 
-int sc_cli_outside_run(struct sc_cli_outside *outside, const char *const *argv, int out, bool as_caller,
+static int run_program(const struct sc_cli_outside *outside, const struct program *program,
                        struct sc_err *err)
 {
-    int status = 0, said = memfd_create("said", MFD_CLOEXEC);
-    pid_t pid = said < 0 ? -1 : fork();
-    if (pid < 0) {
-        int r = sc_err_sys(err, -errno, "template: %s", argv[0]);
-        sc_close(&said);
-        return r;
-    }
+    const char *name = program->argv[0];
+    int status = 0;
+    pid_t pid = fork();
+    if (pid < 0)
+        return sc_err_sys(err, -errno, "template: %s", name);
     if (pid == 0) {
         setpgid(0, 0);
-        become_program(outside, argv, out, said, as_caller);
+        become_program(outside, program);
     }
     setpgid(pid, pid); /* both do it: whoever comes first */
     int r = wait_for(pid, outside->signal_fd, &status);
     if (r < 0)
-        sc_err_set(err, SC_ERR_SANDBOX, r, "template: %s: %s", argv[0],
-                   r == -ECANCELED ? "cancelled" : strerror(-r));
-    else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        tell_said(said);
-        r = sc_err_set(err, SC_ERR_HOST, -ENOENT,
-                       "template: %s failed; it must be installed, and reach what "
-                       "the template names",
-                       argv[0]);
-    }
+        return sc_err_set(err, SC_ERR_SANDBOX, r, "template: %s: %s", name,
+                          r == -ECANCELED ? "cancelled" : strerror(-r));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    tell_said(program->said);
+    return sc_err_set(err, SC_ERR_HOST, -ENOENT,
+                      "template: %s failed; it must be installed, and reach what the template names", name);
+}
+
+int sc_cli_outside_run(struct sc_cli_outside *outside, const char *const *argv, int out, bool as_caller,
+                       struct sc_err *err)
+{
+    int said = memfd_create("said", MFD_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct program program = {
+        .argv = argv, .in = null, .out = out >= 0 ? out : said, .said = said, .as_caller = as_caller};
+    int r = said < 0 || null < 0 ? -errno : make_env(outside, &program.env);
+    r = r < 0 ? sc_err_sys(err, r, "template: %s", argv[0]) : run_program(outside, &program, err);
+    sc_strv_fini(&program.env);
+    sc_close(&null);
     sc_close(&said);
     return r;
 }

@@ -148,7 +148,8 @@ static int make_member(struct sc_tar_reader *reader, int root, struct sc_tar_mem
     if (!*name)
         return member->type == SC_TAR_FOLDER ? 0 : -EBADMSG;
     if (!is_taken(member->type, links)) {
-        sc_cli_say("%s: left out: not a file%s", name, links ? ", folder or link" : " or folder");
+        if (!links) /* a root's devices are in no cell anyway: each has its own */
+            sc_cli_say("%s: left out: not a file or folder", name);
         return 0;
     }
     int r = make_parents(root, name);
