@@ -147,6 +147,7 @@ int snapcell_session_restart(struct snapcell_session *session, const char *conte
 struct call {
     const struct snapcell_callbacks *callbacks; /* or NULL */
     struct snapcell_result *result;
+    struct sc_err refusal; /* kind NONE: there is none */
     bool done;
 };
 
@@ -164,7 +165,15 @@ static void take_result(void *userdata, struct sc_result *result)
     call->done = true;
 }
 
-static const struct sc_task_events EVENTS = {.output = take_output, .done = take_result};
+static void take_refusal(void *userdata, const struct sc_err *err)
+{
+    struct call *call = userdata;
+    call->refusal = *err;
+    call->done = true;
+}
+
+static const struct sc_task_events EVENTS = {
+    .output = take_output, .done = take_result, .refused = take_refusal};
 
 static int begin(struct snapcell_session *session, const struct snapcell_callbacks *callbacks,
                  struct call *ret_call, struct sc_err *err)
@@ -177,7 +186,7 @@ static int begin(struct snapcell_session *session, const struct snapcell_callbac
     if (!result)
         return sc_api_no_memory(err);
     sc_result_init(&result->result, 0, 0);
-    *ret_call = (struct call){callbacks, result, false};
+    *ret_call = (struct call){.callbacks = callbacks, .result = result};
     return 0;
 }
 
@@ -187,6 +196,8 @@ static int finish(struct snapcell_session *session, struct call *call, uint32_t 
 {
     if (r == 0)
         r = sc_api_session_wait(session, call->callbacks, task, &call->done, err);
+    if (r == 0 && call->refusal.kind != SC_ERR_NONE)
+        r = sc_err_usage(err, call->refusal.field, "%s", call->refusal.message);
     if (r < 0) {
         snapcell_result_free(call->result);
         return r;

@@ -40,6 +40,9 @@ static int make_all_absolute(struct sc_spec *spec, struct sc_err *err)
         r = make_absolute(&spec->files[i].host, folder);
     for (size_t i = 0; i < spec->n_dirs && r == 0; i++)
         r = make_absolute(&spec->dirs[i].host, folder);
+    for (size_t i = 0; i < spec->validate.rules.n && r == 0; i++)
+        if (strpbrk(spec->validate.rules.v[i], "./")) /* no name of a set */
+            r = make_absolute(&spec->validate.rules.v[i], folder);
     return r < 0 ? sc_err_sys(err, r, "request") : 0;
 }
 

@@ -76,6 +76,12 @@ int once_start(struct call *call, struct sc_err *err)
                                  call, &session->fill, err);
 }
 
+void once_refused(struct call *call)
+{
+    if (call->request.verb == SC_KEEPER_ONCE)
+        sc_session_end(call->session->session);
+}
+
 void once_done(struct call *call, struct sc_result *result)
 {
     struct keeper_session *session = call->session;

@@ -170,6 +170,8 @@ char *session_list(const struct keeper *keeper, uid_t uid);
 int once_start(struct call *call, struct sc_err *err);
 /* What its result tells beside a session's. Its cell is ended. */
 void once_done(struct call *call, struct sc_result *result);
+/* The same, when nothing of it ran because it was asked wrongly. */
+void once_refused(struct call *call);
 
 /* ---- warm.c: what cells of one run are made from, and those that are made ahead ---- */
 

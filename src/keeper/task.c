@@ -48,7 +48,15 @@ static void on_done(void *userdata, struct sc_result *result)
     call_finish(call, reply);
 }
 
-const struct sc_task_events TASK_EVENTS = {.output = on_output, .display = on_display, .done = on_done};
+static void on_refused(void *userdata, const struct sc_err *err)
+{
+    struct call *call = userdata;
+    once_refused(call);
+    call_finish(call, call->peer ? sc_keeper_reply_err(err) : NULL);
+}
+
+const struct sc_task_events TASK_EVENTS = {
+    .output = on_output, .display = on_display, .done = on_done, .refused = on_refused};
 
 static void lower(uint64_t *limit, uint64_t given)
 {

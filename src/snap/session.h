@@ -64,6 +64,9 @@ struct sc_task_events {
     void (*display)(void *userdata, const char *json, size_t len);
     /* Once, the last: `result` is the callee's for the call; sc_result_move takes it along. */
     void (*done)(void *userdata, struct sc_result *result);
+    /* Instead of `done`: it was asked wrongly, which only its reading told, and nothing of it ran. NULL: that
+     * is a result as well. */
+    void (*refused)(void *userdata, const struct sc_err *err);
 };
 
 /* Code in a context. Runs of one context wait for each other in their order; contexts run side by side. */

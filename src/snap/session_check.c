@@ -82,6 +82,7 @@ static void on_report(void *userdata, const struct sc_check_report *report, cons
     if (!report) {
         sc_judge_count(task);
         sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s", err->message);
+        task->refusal = *err;
         sc_task_finish(task);
     } else if (sc_check_apply(&validate, report, &task->result)) {
         sc_judge_count(task);

@@ -51,6 +51,7 @@ struct sc_task {
     uint64_t cpu_ns;                         /* its share so far */
     struct sc_live_view base;                /* the cell as it was at the hand-over */
     struct sc_result result;
+    struct sc_err refusal; /* kind NONE: there is none */
 };
 
 struct sc_context {

@@ -139,7 +139,9 @@ void sc_tasks_deliver(struct sc_session *session)
     for (struct sc_task *task; (task = session->finished);) {
         session->finished = task->next;
         session->n_tasks--;
-        if (task->events.done)
+        if (task->refusal.kind == SC_ERR_USAGE && task->events.refused)
+            task->events.refused(task->userdata, &task->refusal);
+        else if (task->events.done)
             task->events.done(task->userdata, &task->result);
         sc_task_free(task);
     }

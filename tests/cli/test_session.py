@@ -230,6 +230,19 @@ def test_code_is_read_first(work):
     assert "rich, restricted" in said(work.python("work", "1", "--mode", "plain"), 2)
 
 
+def test_wrong_rules_are_bad_usage(work, tmp_path, monkeypatch):
+    (tmp_path / "wrong.scm").write_text("; language: python\n; severity: error\n")
+    (tmp_path / "own.scm").write_text("; language: python\n; rule: no-print\n; message: Prints.\n; names: builtins.print\n")
+    monkeypatch.chdir(tmp_path)
+    assert "wrong.scm line 2" in said(work.python("work", "1", "--rules", "wrong.scm"), 2)
+    assert "missing.scm" in said(work.python("work", "1", "--rules", "missing.scm"), 2)
+    assert "Blocked: print" in said(work.python("work", "print(1)", "--rules", "own.scm"), 126)
+    # A session whose spec names them tells it at its first run, and lives on.
+    work.start("--name", "ruled", "--rules", "wrong.scm")
+    assert "wrong.scm line 2" in said(work.python("ruled", "1"), 2)
+    assert text(work.python("ruled", "2", "--rules", "own.scm")) == "2\n"
+
+
 def test_a_session_may_ask_for_it_once(keeper):
     keeper.start("--name", "read", "--deny-module", "json")
     assert "Blocked" in said(keeper.python("read", "import json"), 126)
