@@ -244,8 +244,7 @@ static void measure_checks(const char *source, unsigned rounds)
     sc_spec_init(&place);
     request.source = read_text(source, &request.len);
     const struct sc_host_options options = {.cgroup_parent = getenv("SNAPCELL_CGROUP_PARENT")};
-    if (sc_host_probe(&host, &options, &err) < 0 ||
-        sc_checker_open(&host, &place, &checker, &err) < 0)
+    if (sc_host_probe(&host, &options, &err) < 0 || sc_checker_open(&host, &place, &checker, &err) < 0)
         fail("checker", err.message);
     for (unsigned i = 0; i < rounds * BLOCK + 1; i++) {
         struct sc_check_report report;

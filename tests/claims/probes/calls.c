@@ -126,6 +126,7 @@ static int do_unshare(char *arg)
 {
     return TRIED(syscall(SYS_unshare, strtoul(arg, NULL, 16)));
 }
+
 static int do_clone(char *arg)
 {
     return clone_with(strtoul(arg, NULL, 16));

@@ -18,7 +18,10 @@ static int touch(long mib)
     return 0;
 }
 
-static int do_memory(char *arg) { return touch(strtol(arg, NULL, 10)); }
+static int do_memory(char *arg)
+{
+    return touch(strtol(arg, NULL, 10));
+}
 
 /* COUNT,MEBIBYTES: that many children that each touch so much and wait for the others. */
 static int do_memory_of_children(char *arg)
@@ -173,10 +176,15 @@ static int do_memfd(char *arg)
     return fd < 0 ? errno : 0;
 }
 
-#define CALL(name) {#name, do_##name}
+#define CALL(name)                                                                                           \
+    {                                                                                                        \
+#name, do_##name                                                                                     \
+    }
 static const struct attempt table[] = {
-    CALL(memory), CALL(memory_of_children), CALL(forks), CALL(threads), CALL(files), CALL(file_size), CALL(raise_files),
-    CALL(raise_core), CALL(burn), CALL(burn_children), CALL(crash), CALL(memfd), {NULL, NULL},
+    CALL(memory), CALL(memory_of_children), CALL(forks),       CALL(threads),
+    CALL(files),  CALL(file_size),          CALL(raise_files), CALL(raise_core),
+    CALL(burn),   CALL(burn_children),      CALL(crash),       CALL(memfd),
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv)

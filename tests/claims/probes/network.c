@@ -54,10 +54,11 @@ static int do_own_tcp(char *arg)
 {
     struct sockaddr_in a = loopback(0);
     socklen_t len = sizeof a;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     (void)arg;
-    if (listener < 0 || fd < 0 || bind(listener, (struct sockaddr *)&a, sizeof a) < 0 || listen(listener, 1) < 0 ||
-        getsockname(listener, (struct sockaddr *)&a, &len) < 0)
+    if (listener < 0 || fd < 0 || bind(listener, (struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(listener, 1) < 0 || getsockname(listener, (struct sockaddr *)&a, &len) < 0)
         return errno;
     return TRIED(connect(fd, (struct sockaddr *)&a, sizeof a));
 }
@@ -78,8 +79,15 @@ static int connect_unix(const char *name, int abstract)
     return fd < 0 ? errno : TRIED(connect(fd, (struct sockaddr *)&a, len));
 }
 
-static int do_abstract(char *arg) { return connect_unix(arg, 1); }
-static int do_unix(char *arg) { return connect_unix(arg, 0); }
+static int do_abstract(char *arg)
+{
+    return connect_unix(arg, 1);
+}
+
+static int do_unix(char *arg)
+{
+    return connect_unix(arg, 0);
+}
 
 static int do_own_abstract(char *arg)
 {
@@ -93,7 +101,10 @@ static int do_own_abstract(char *arg)
 }
 
 /* 0 when the interface is there. */
-static int do_interface(char *arg) { return if_nametoindex(arg) ? 0 : errno; }
+static int do_interface(char *arg)
+{
+    return if_nametoindex(arg) ? 0 : errno;
+}
 
 /* ENODEV when there is no interface besides loopback, else 0. */
 static int do_other_interface(char *arg)
@@ -116,7 +127,11 @@ static int do_interface_down(char *arg)
     return fd < 0 ? errno : TRIED(ioctl(fd, SIOCSIFFLAGS, &r));
 }
 
-static int do_shm(char *arg) { return TRIED(shmget((key_t)strtol(arg, NULL, 10), 0, 0)); }
+static int do_shm(char *arg)
+{
+    return TRIED(shmget((key_t)strtol(arg, NULL, 10), 0, 0));
+}
+
 static int do_own_shm(char *arg)
 {
     int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
@@ -132,11 +147,14 @@ static int do_bind_low(char *arg)
     return fd < 0 ? errno : TRIED(bind(fd, (struct sockaddr *)&a, sizeof a));
 }
 
-#define CALL(name) {#name, do_##name}
+#define CALL(name)                                                                                           \
+    {                                                                                                        \
+#name, do_##name                                                                                     \
+    }
 static const struct attempt table[] = {
-    CALL(socket), CALL(socketpair), CALL(tcp), CALL(route), CALL(own_tcp), CALL(abstract), CALL(unix),
-    CALL(own_abstract), CALL(interface), CALL(other_interface), CALL(interface_down), CALL(shm), CALL(own_shm),
-    CALL(bind_low), {NULL, NULL},
+    CALL(socket),         CALL(socketpair), CALL(tcp),          CALL(route),     CALL(own_tcp),
+    CALL(abstract),       CALL(unix),       CALL(own_abstract), CALL(interface), CALL(other_interface),
+    CALL(interface_down), CALL(shm),        CALL(own_shm),      CALL(bind_low),  {NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -24,20 +24,76 @@ static char *second(char *arg)
     return comma + 1;
 }
 
-static int open_read(char *path) { return with_fd(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)); }
-static int open_write(char *path) { return with_fd(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)); }
-static int create(char *path) { return with_fd(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)); }
-static int make_dir(char *path) { return TRIED(mkdir(path, 0700)); }
-static int make_symlink(char *path) { return TRIED(symlink("/etc/passwd", path)); }
-static int make_fifo(char *path) { return TRIED(mkfifo(path, 0600)); }
-static int make_char_device(char *path) { return TRIED(mknod(path, S_IFCHR | 0600, makedev(1, 3))); }
-static int make_block_device(char *path) { return TRIED(mknod(path, S_IFBLK | 0600, makedev(7, 0))); }
-static int remove_path(char *path) { return TRIED(unlink(path)); }
-static int change_mode(char *path) { return TRIED(chmod(path, 0777)); }
-static int change_owner(char *path) { return TRIED(chown(path, 0, 0)); }
-static int give_to_agent(char *path) { return TRIED(chown(path, 999, 999)); }
-static int own_again(char *path) { return TRIED(chown(path, getuid(), getgid())); }
-static int cut(char *path) { return TRIED(truncate(path, 0)); }
+static int open_read(char *path)
+{
+    return with_fd(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+static int open_write(char *path)
+{
+    return with_fd(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+static int create(char *path)
+{
+    return with_fd(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+}
+
+static int make_dir(char *path)
+{
+    return TRIED(mkdir(path, 0700));
+}
+
+static int make_symlink(char *path)
+{
+    return TRIED(symlink("/etc/passwd", path));
+}
+
+static int make_fifo(char *path)
+{
+    return TRIED(mkfifo(path, 0600));
+}
+
+static int make_char_device(char *path)
+{
+    return TRIED(mknod(path, S_IFCHR | 0600, makedev(1, 3)));
+}
+
+static int make_block_device(char *path)
+{
+    return TRIED(mknod(path, S_IFBLK | 0600, makedev(7, 0)));
+}
+
+static int remove_path(char *path)
+{
+    return TRIED(unlink(path));
+}
+
+static int change_mode(char *path)
+{
+    return TRIED(chmod(path, 0777));
+}
+
+static int change_owner(char *path)
+{
+    return TRIED(chown(path, 0, 0));
+}
+
+static int give_to_agent(char *path)
+{
+    return TRIED(chown(path, 999, 999));
+}
+
+static int own_again(char *path)
+{
+    return TRIED(chown(path, getuid(), getgid()));
+}
+
+static int cut(char *path)
+{
+    return TRIED(truncate(path, 0));
+}
+
 static int see(char *path)
 {
     struct stat st;
@@ -87,7 +143,8 @@ static int hard_link(char *arg)
 static int run_copy(const char *path, mode_t mode, char *attempt)
 {
     static char data[1 << 16];
-    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+        to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
     ssize_t n;
 
     if (from < 0 || to < 0)
@@ -111,10 +168,17 @@ static int run_copy(const char *path, mode_t mode, char *attempt)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-static int exec_copy(char *path) { return run_copy(path, 0700, NULL); }
+static int exec_copy(char *path)
+{
+    return run_copy(path, 0700, NULL);
+}
 
-/* Copy with both set-id bits, world-executable, run by the cell's own user: its effective ids must be the real ones. */
-static int exec_set_id(char *path) { return run_copy(path, 06755, NULL); }
+/* Copy with both set-id bits, world-executable, run by the cell's own user: its effective ids must be the
+ * real ones. */
+static int exec_set_id(char *path)
+{
+    return run_copy(path, 06755, NULL);
+}
 
 /* PATH,MEBIBYTES: writes that much into a new file, which stays. */
 static int fill(char *arg)
@@ -149,12 +213,31 @@ static int many_files(char *arg)
 }
 
 static const struct attempt table[] = {
-    {"open_read", open_read}, {"open_write", open_write}, {"create", create}, {"mkdir", make_dir},
-    {"symlink", make_symlink}, {"mkfifo", make_fifo}, {"mknod_char", make_char_device},
-    {"mknod_block", make_block_device}, {"unlink", remove_path}, {"chmod", change_mode}, {"chown_root", change_owner},
-    {"chown_agent", give_to_agent}, {"chown_self", own_again}, {"truncate", cut}, {"stat", see}, {"list", list}, {"read", read_byte},
-    {"write", write_byte}, {"rename", move}, {"link", hard_link}, {"exec_copy", exec_copy},
-    {"exec_set_id", exec_set_id}, {"fill", fill}, {"many_files", many_files}, {NULL, NULL},
+    {"open_read", open_read},
+    {"open_write", open_write},
+    {"create", create},
+    {"mkdir", make_dir},
+    {"symlink", make_symlink},
+    {"mkfifo", make_fifo},
+    {"mknod_char", make_char_device},
+    {"mknod_block", make_block_device},
+    {"unlink", remove_path},
+    {"chmod", change_mode},
+    {"chown_root", change_owner},
+    {"chown_agent", give_to_agent},
+    {"chown_self", own_again},
+    {"truncate", cut},
+    {"stat", see},
+    {"list", list},
+    {"read", read_byte},
+    {"write", write_byte},
+    {"rename", move},
+    {"link", hard_link},
+    {"exec_copy", exec_copy},
+    {"exec_set_id", exec_set_id},
+    {"fill", fill},
+    {"many_files", many_files},
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
-/* A probe attempts things and says what came back. Called as `probe NAME[=ARG]…`, it runs each attempt in a child of
- * its own and prints one JSON object: 0 it worked, N it was refused with errno N, -N signal N ended it. */
+/* A probe attempts things and says what came back. Called as `probe NAME[=ARG]…`, it runs each attempt in a
+ * child of its own and prints one JSON object: 0 it worked, N it was refused with errno N, -N signal N ended
+ * it. */
 #ifndef PROBE_H
 #define PROBE_H
 

@@ -132,7 +132,8 @@ static int do_flood(char *arg)
 /* Lets answers be written to ever more memory: 1 GiB, a page each. */
 static int do_fill(char *arg)
 {
-    char *pages = mmap(NULL, 1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *pages =
+        mmap(NULL, 1 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     (void)arg;
     if (pages == MAP_FAILED)
         return errno;
@@ -145,20 +146,10 @@ static int do_fill(char *arg)
 }
 
 static const struct attempt attempts[] = {
-    {"total", do_total},
-    {"free", do_free},
-    {"idle", do_idle},
-    {"uptime", do_uptime},
-    {"thread", do_thread},
-    {"null", do_null},
-    {"kernel", do_kernel},
-    {"wrapping", do_wrapping},
-    {"beyond", do_beyond},
-    {"edge", do_edge},
-    {"page", do_page},
-    {"flood", do_flood},
-    {"fill", do_fill},
-    {NULL, NULL},
+    {"total", do_total},   {"free", do_free}, {"idle", do_idle},     {"uptime", do_uptime},
+    {"thread", do_thread}, {"null", do_null}, {"kernel", do_kernel}, {"wrapping", do_wrapping},
+    {"beyond", do_beyond}, {"edge", do_edge}, {"page", do_page},     {"flood", do_flood},
+    {"fill", do_fill},     {NULL, NULL},
 };
 
 int main(int argc, char **argv)
