@@ -151,7 +151,9 @@ int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
     if (r < 0 || !context)
         return r;
     struct sc_task *task = sc_task_new(session, &run->limits, events, userdata);
-    r = task ? make_input(task, run) : -ENOMEM;
+    if (!task)
+        return sc_err_sys(err, -ENOMEM, "run");
+    r = make_input(task, run);
     r = r < 0 ? sc_err_sys(err, r, "run") : sc_task_read_first(task, run, err);
     if (r < 0) {
         sc_task_free(task);
@@ -366,7 +368,7 @@ int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mo
     int r = check_run(&kind, err);
     if (r == 0)
         r = get_context(session, &kind, &context, err);
-    return r < 0 || context->runner ? r : start_runner(session, context, NULL, err);
+    return r < 0 || !context || context->runner ? r : start_runner(session, context, NULL, err);
 }
 
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode)
