@@ -202,7 +202,7 @@ int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *r
 {
     struct keeper_session *session = NULL;
     int r = make_session(keeper, owner, &session, err);
-    if (r < 0)
+    if (!session)
         return r;
     session->spec = request->spec;
     sc_spec_init(&request->spec);
@@ -217,7 +217,7 @@ int session_open_once(struct keeper *keeper, uid_t owner, struct sc_keeper_reque
 {
     struct keeper_session *session = NULL;
     int r = make_session(keeper, owner, &session, err);
-    if (r < 0)
+    if (!session)
         return r;
     r = shape_get(keeper, owner, &request->spec, &session->shape, err);
     if (r == 0)
