@@ -137,6 +137,8 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
          * tell what is wrong. */
         (void)sc_pool_make(shape->pool, &err);
         arm_pool(shape);
+        /* The groups of ended cells go now, not when a request waits. */
+        (void)sc_works_ready(shape->works, 0, &err);
         return;
     }
 }
