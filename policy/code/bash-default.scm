@@ -5,7 +5,7 @@
 ; severity: error
 ; message: Runs text as code.
 ; advice: Write the commands out.
-; names: eval ?shell-text enable
+; names: eval ?shell-text enable alias
 
 ; rule: dynamic-command
 ; severity: error
@@ -19,6 +19,9 @@
 ; advice: Bring the data along as a file.
 ; names: curl wget nc ncat netcat socat telnet ssh scp sftp rsync ftp tftp dig nslookup host ping traceroute openssl
 ;        aria2c lynx w3m links nmap tcpdump ip ifconfig route iptables nft ?network-file
+((command name: (command_name) @c . argument: (word) @at)
+ (#eq? @c "git")
+ (#any-of? @at "clone" "fetch" "pull" "push" "ls-remote"))
 
 ; rule: system-change
 ; severity: error
@@ -37,3 +40,6 @@
  (#any-of? @c "cat" "cp" "mv" "rm" "ln" "touch" "mkdir" "rmdir" "chmod" "chown" "tee" "head" "tail" "less" "more" "tac"
   "source" "." "truncate" "install" "shred" "dd" "tar" "cd" "xxd" "od" "strings" "base64")
  (#path-outside-work? @at))
+((file_redirect destination: (_) @at)
+ (#path-outside-work? @at)
+ (#not-match? @at "^/dev/fd/"))

@@ -41,9 +41,10 @@ DEFAULT_NODE = {
 DEFAULT_BASH = {
     "dynamic-execution": ["eval x", "echo x | sh", "bash -c 'ls'", "python3 - <<E\nE"],
     "dynamic-command": ["$x", "\"$1\" a"],
-    "network": ["curl x", "wget x", "cat < /dev/tcp/a/1", "env ssh a"],
+    "network": ["curl x", "wget x", "cat < /dev/tcp/a/1", "env ssh a", "git clone x"],
     "system-change": ["sudo ls", "chroot / ls"],
-    "file-outside": ["cat /etc/passwd", "echo x > /etc/x", "cd /", "rm -rf ../x", "p=/etc/shadow; cat $p"],
+    "file-outside": ["cat /etc/passwd", "echo x > /etc/x", "cd /", "rm -rf ../x", "p=/etc/shadow; cat $p",
+                     "wc -l < /etc/passwd", "exec 3< ../x"],
 }
 CASES = [(language, rule, source)
          for language, rules in (("python", DEFAULT_PYTHON), ("node", DEFAULT_NODE), ("bash", DEFAULT_BASH))
