@@ -61,6 +61,26 @@ static void sessions(void **state)
     assert_string_equal(request.session, "x");
 }
 
+static void single_runs(void **state)
+{
+    (void)state;
+    well("{\"request\": \"once\", \"output\": \"reply\", \"spec\": {\"language\": \"node\", \"mode\": "
+         "\"rich\", "
+         "\"code\": \"1\", \"env\": {\"A\": \"1\"}, \"limits\": {\"memory_bytes\": 200000000}}}");
+    assert_int_equal(request.verb, SC_KEEPER_ONCE);
+    assert_true(request.whole);
+    assert_string_equal(request.spec.env.v[0], "A=1");
+    refused("{\"request\": \"once\"}", "spec.mode", "rich, restricted");
+    refused("{\"request\": \"once\", \"spec\": {\"mode\": \"rich\"}}", "spec.code", "missing");
+    refused("{\"request\": \"once\", \"spec\": {\"mode\": \"rich\", \"code\": \"1\", \"out\": [{\"glob\": "
+            "\"x\"}]}}",
+            "spec.out", "not allowed");
+    refused(
+        "{\"request\": \"once\", \"spec\": {\"mode\": \"rich\", \"code\": \"1\", \"program\": \"/bin/sh\"}}",
+        "spec", "code");
+    refused("{\"request\": \"once\", \"session\": \"x\", \"spec\": {}}", "session", "unknown field");
+}
+
 static void runs(void **state)
 {
     (void)state;
@@ -250,9 +270,10 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(sessions, done),        cmocka_unit_test_teardown(runs, done),
-        cmocka_unit_test_teardown(commands, done),        cmocka_unit_test_teardown(files, done),
-        cmocka_unit_test_teardown(names_and_forms, done), cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test_teardown(sessions, done),     cmocka_unit_test_teardown(single_runs, done),
+        cmocka_unit_test_teardown(runs, done),         cmocka_unit_test_teardown(commands, done),
+        cmocka_unit_test_teardown(files, done),        cmocka_unit_test_teardown(names_and_forms, done),
+        cmocka_unit_test(every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
