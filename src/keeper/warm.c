@@ -20,10 +20,6 @@
 
 static void shape_free(struct shape *shape)
 {
-    if (shape->key) {
-        TAILQ_REMOVE(&shape->keeper->shapes, shape, entry);
-        shape->keeper->n_shapes--;
-    }
     if (shape->readable)
         event_free(shape->readable);
     if (shape->timer)
@@ -34,6 +30,14 @@ static void shape_free(struct shape *shape)
     sc_spec_fini(&shape->spec);
     free(shape->key);
     free(shape);
+}
+
+/* One of the list. */
+static void drop(struct shape *shape)
+{
+    TAILQ_REMOVE(&shape->keeper->shapes, shape, entry);
+    shape->keeper->n_shapes--;
+    shape_free(shape);
 }
 
 /* ---- pools on the event loop ---- */
@@ -153,7 +157,7 @@ void warm_close(struct keeper *keeper)
 {
     struct shape *shape;
     while ((shape = TAILQ_FIRST(&keeper->shapes)))
-        shape_free(shape);
+        drop(shape); /* NOLINT(clang-analyzer-unix.Malloc): drop() takes it out of the list first */
     if (keeper->refill)
         event_free(keeper->refill);
     keeper->refill = NULL;
@@ -214,16 +218,16 @@ static int make_shape(struct keeper *keeper, uid_t owner, struct sc_spec *spec, 
     *shape = (struct shape){.keeper = keeper, .key = key, .owner = owner, .made_ns = sc_now_ns()};
     shape->spec = *spec;
     sc_spec_init(spec);
-    if (key) {
-        TAILQ_INSERT_TAIL(&keeper->shapes, shape, entry);
-        keeper->n_shapes++;
-    }
     int r = make_plan(shape, err);
     if (r == 0 && key)
         r = make_pool(shape, err);
     if (r < 0) {
         shape_free(shape);
         return r;
+    }
+    if (key) {
+        TAILQ_INSERT_TAIL(&keeper->shapes, shape, entry);
+        keeper->n_shapes++;
     }
     *ret_shape = shape;
     return 0;
@@ -234,6 +238,7 @@ static struct shape *find(struct keeper *keeper, uid_t owner, const char *key)
     struct shape *shape;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): drop() takes out of the list what it frees */
         if (shape->owner == owner && !strcmp(shape->key, key))
             return shape;
     }
@@ -250,12 +255,12 @@ static void forget_shapes(struct keeper *keeper)
         if (shape->users > 0)
             continue;
         if (now >= shape->made_ns + SHAPE_AGE_NS)
-            shape_free(shape);
+            drop(shape);
         else if (!oldest || shape->used_ns < oldest->used_ns)
             oldest = shape;
     }
     if (oldest && keeper->n_shapes >= SHAPES_MOST)
-        shape_free(oldest);
+        drop(oldest);
 }
 
 /* One that stays, for all requests of this kind; 0 and NULL: it is not to be had. */
@@ -290,7 +295,7 @@ int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct s
         r = get_pooled(keeper, owner, spec, &shape, err);
     if (r == 0 && !shape)
         r = make_shape(keeper, owner, spec, NULL, &shape, err);
-    if (r < 0)
+    if (!shape)
         return r;
     shape->users++;
     shape->used_ns = sc_now_ns();
