@@ -112,7 +112,8 @@ json_t *sc_result_inside_object(const struct sc_result *result)
     if (result->mode != SC_MODE_PLAIN)
         sc_writer_put_bool(&w, "context_lost", result->context_lost);
     if (result->findings) {
-        sc_writer_put_bool(&w, "allowed", sc_findings_allow(result->findings));
+        sc_writer_put_bool(&w, "allowed",
+                           result->status != SC_STATUS_SYNTAX_ERROR && sc_findings_allow(result->findings));
         sc_writer_put(&w, "findings", json_incref(result->findings));
     }
     if (w.failed || !w.object) {
