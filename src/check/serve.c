@@ -57,12 +57,8 @@ static bool reply(const json_t *report)
     if (!text)
         return false;
     size_t len = strlen(text);
-    char *message = sc_check_realloc(NULL, len + 4, 1);
-    uint32_t size = htole32((uint32_t)len);
-    memcpy(message, &size, 4);
-    memcpy(message + 4, text, len);
-    bool good = write_all(message, len + 4);
-    free(message);
+    const uint32_t size = htole32((uint32_t)len);
+    bool good = write_all((const char *)&size, sizeof size) && write_all(text, len);
     free(text);
     return good;
 }
