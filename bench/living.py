@@ -82,7 +82,7 @@ def samples(build, out, rounds):
             if trouble:
                 sys.exit("bench/living.py: " + trouble.decode())
             lines = []
-            for harness in (["living", f"{BENCH}/baseline.py", socket, source, str(rounds)], ["warm", socket, str(3 * rounds)]):
+            for harness in (["living", f"{BENCH}/baseline.py", socket, source, str(rounds)], ["warm", socket, str(rounds)]):
                 done = subprocess.run([f"{out}/{harness[0]}", *harness[1:]], stdout=subprocess.PIPE, text=True, check=False)
                 if done.returncode:
                     sys.exit("bench/living.py: the harness failed")
