@@ -33,7 +33,8 @@ struct sc_input {
 struct sc_output {
     int fd;
     uint64_t credit;
-    uint64_t barrier; /* so many bytes must be told before what waits for them */
+    uint64_t barrier;            /* so many bytes must be told before what waits for them */
+    uint64_t passed_ns, rest_ns; /* when it was read last, and is to be read again at the earliest */
 };
 
 enum sc_command_state { SC_COMMAND_FREE, SC_COMMAND_TEXTS, SC_COMMAND_RUNS };
@@ -96,8 +97,8 @@ struct sc_commands {
 
 /* A message about a command, or LIST. A broken protocol ends the cell. */
 void sc_commands_handle(struct sc_commands *commands, const struct sc_frame *frame, const uint8_t *payload);
-/* What to wait for, at most SC_COMMANDS_POLLS; and until when: milliseconds, or -1. */
-unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_polls, int *ret_timeout_ms);
+/* What to wait for, at most SC_COMMANDS_POLLS; and until when on the monotonic clock, or 0. */
+unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_polls, uint64_t *ret_due_ns);
 /* Does what is due after a wait on those `count`: never blocks, passes few frames of each stream. */
 void sc_commands_step(struct sc_commands *commands, const struct pollfd *polls, unsigned count);
 /* A child of the agent has ended. */
@@ -125,6 +126,8 @@ void sc_commands_say(struct sc_commands *commands, uint16_t type, uint16_t chann
 /* One frame of one output, if there is something and may be. */
 void sc_output_pass(struct sc_commands *commands, struct sc_command *command, int number);
 bool sc_output_is_wanted(struct sc_command *command, int number);
+/* It is left alone for a moment, so that more comes together. */
+bool sc_output_rests(const struct sc_output *output);
 /* What stands in the outputs now must be told before what waits. */
 void sc_outputs_bar(struct sc_command *command);
 bool sc_outputs_are_told(const struct sc_command *command);

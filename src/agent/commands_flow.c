@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "base/clock.h"
 #include "base/fd.h"
 
 /* A terminal's bytes move in the kernel's background: what it says to have is not all. So much is passed on
@@ -197,6 +198,25 @@ static void count(struct sc_command *command, int number, uint64_t n)
         command->runner_due -= n < command->runner_due ? n : command->runner_due;
 }
 
+/* A program that writes without a pause is read in large pieces. This process may come before it in line, and
+ * would else interrupt it for every little that it has written. */
+#define SMALL (32u * 1024)
+#define BUSY_NS SC_NS_PER_MS
+#define REST_NS (SC_NS_PER_MS / 8)
+
+static void rest(struct sc_output *output, size_t n)
+{
+    uint64_t now = sc_now_ns();
+    output->rest_ns = n < SMALL && now - output->passed_ns < BUSY_NS ? now + REST_NS : 0;
+    output->passed_ns = now;
+}
+
+/* What something else waits for is not left lying. */
+bool sc_output_rests(const struct sc_output *output)
+{
+    return output->fd >= 0 && output->rest_ns && !output->barrier && sc_now_ns() < output->rest_ns;
+}
+
 void sc_output_pass(struct sc_commands *commands, struct sc_command *command, int number)
 {
     static const uint16_t types[SC_OUTPUTS] = {SC_MSG_OUTPUT, SC_MSG_OUTPUT_ERR, SC_MSG_RUNNER_OUTPUT};
@@ -220,5 +240,7 @@ void sc_output_pass(struct sc_commands *commands, struct sc_command *command, in
         return;
     }
     count(command, number, (uint64_t)n);
+    if (number != SC_OUTPUT_RUNNER)
+        rest(output, (size_t)n);
     sc_commands_say(commands, types[number], command->channel, bytes, (size_t)n);
 }

@@ -28,8 +28,27 @@ static bool wants_order(const struct sc_command *command)
     return command->signals[0] || command->signals[1] || command->signals[2];
 }
 
+static void sooner(uint64_t *due, uint64_t at)
+{
+    if (at && (*due == 0 || at < *due))
+        *due = at;
+}
+
+static void watch_output(struct sc_commands *commands, struct sc_command *command, int number,
+                         struct pollfd *polls, unsigned *count, uint64_t *due)
+{
+    if (!sc_output_is_wanted(command, number))
+        return;
+    /* Asked once: what rests is waited for by the clock, or it would not be waited for at all. */
+    if (sc_output_rests(&command->outputs[number]))
+        sooner(due, command->outputs[number].rest_ns);
+    else
+        watch(commands, polls, count, command->outputs[number].fd, POLLIN,
+              (struct sc_watch){command, SC_WATCHED_OUTPUT, number});
+}
+
 static void watch_command(struct sc_commands *commands, struct sc_command *command, struct pollfd *polls,
-                          unsigned *count)
+                          unsigned *count, uint64_t *due)
 {
     if (command->report >= 0)
         watch(commands, polls, count, command->report, wants_order(command) ? POLLIN | POLLOUT : POLLIN,
@@ -39,18 +58,10 @@ static void watch_command(struct sc_commands *commands, struct sc_command *comma
             watch(commands, polls, count, command->inputs[n].fd, POLLOUT,
                   (struct sc_watch){command, SC_WATCHED_INPUT, n});
     for (int n = 0; n < SC_OUTPUTS && !commands->blocked; n++)
-        if (sc_output_is_wanted(command, n))
-            watch(commands, polls, count, command->outputs[n].fd, POLLIN,
-                  (struct sc_watch){command, SC_WATCHED_OUTPUT, n});
+        watch_output(commands, command, n, polls, count, due);
 }
 
-static void sooner(uint64_t *due, uint64_t at)
-{
-    if (at && (*due == 0 || at < *due))
-        *due = at;
-}
-
-unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_polls, int *ret_timeout_ms)
+unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_polls, uint64_t *ret_due_ns)
 {
     unsigned count = 0;
     uint64_t due = 0;
@@ -61,16 +72,11 @@ unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_poll
         struct sc_command *command = &commands->list[i];
         if (command->state != SC_COMMAND_RUNS)
             continue;
-        watch_command(commands, command, ret_polls, &count);
+        watch_command(commands, command, ret_polls, &count, &due);
         sooner(&due, command->kill_ns);
         sooner(&due, command->give_up_ns);
     }
-    *ret_timeout_ms = -1;
-    if (due) {
-        uint64_t now = sc_now_ns();
-        uint64_t left_ms = due > now ? (due - now) / SC_NS_PER_MS + 1 : 0;
-        *ret_timeout_ms = left_ms < 60000 ? (int)left_ms : 60000;
-    }
+    *ret_due_ns = due;
     return count;
 }
 

@@ -190,18 +190,26 @@ static void prepare(struct server *server, struct sc_agent *agent)
         sc_agent_fail(agent->control, "agent", "signalfd", -errno);
 }
 
+/* `due_ns` on the monotonic clock; 0: whatever comes. What is due already is not waited for. */
+static int wait_until(struct pollfd *polls, unsigned count, uint64_t due_ns)
+{
+    uint64_t now = sc_now_ns(), left = due_ns > now ? due_ns - now : 0;
+    const struct timespec timeout = {(time_t)(left / SC_NS_PER_S), (long)(left % SC_NS_PER_S)};
+    return ppoll(polls, count, due_ns ? &timeout : NULL, NULL);
+}
+
 void sc_agent_serve(struct sc_agent *agent)
 {
     static struct server server; /* too large for a small stack */
     static struct pollfd polls[WAIT_COMMANDS + SC_COMMANDS_POLLS];
     prepare(&server, agent);
     for (bool more = false;;) {
-        int timeout_ms;
+        uint64_t due_ns;
         polls[WAIT_CHILDREN] = (struct pollfd){server.children, POLLIN, 0};
         polls[WAIT_CONTROL] = (struct pollfd){agent->control, POLLIN, 0};
         polls[WAIT_SUPERVISOR] = (struct pollfd){agent->supervisor, POLLIN, 0};
-        unsigned count = sc_commands_watch(&server.commands, polls + WAIT_COMMANDS, &timeout_ms);
-        if (poll(polls, WAIT_COMMANDS + count, more ? 0 : timeout_ms) < 0 && errno != EINTR)
+        unsigned count = sc_commands_watch(&server.commands, polls + WAIT_COMMANDS, &due_ns);
+        if (wait_until(polls, WAIT_COMMANDS + count, more ? 1 : due_ns) < 0 && errno != EINTR)
             sc_agent_fail(agent->control, "agent", "poll", -errno);
         if (polls[WAIT_SUPERVISOR].revents)
             sc_agent_end(); /* the supervisor is dead, even if a child of its holds the stream open */

@@ -201,8 +201,8 @@ static void check(void)
 static void step(void)
 {
     static struct pollfd polls[SC_COMMANDS_POLLS];
-    int timeout_ms;
-    unsigned count = sc_commands_watch(&commands, polls, &timeout_ms);
+    uint64_t due_ns;
+    unsigned count = sc_commands_watch(&commands, polls, &due_ns);
     if (count > SC_COMMANDS_POLLS || poll(polls, count, 0) < 0)
         abort();
     sc_commands_step(&commands, polls, count);
