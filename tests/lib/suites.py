@@ -225,7 +225,7 @@ def vm(top, build, _places):
 def cpython(top, build, places):
     """Once: what a program of Python meets is the same for everybody who makes cells."""
     if subprocess.run([PYTHON, "-c", "import test.test_json"], stderr=subprocess.DEVNULL, check=False).returncode:
-        return (failure if in_ci() else lambda n: skip(n, "CPython's own tests are not installed (libpython3-testsuite)"))("cpython")
+        return (failure if in_ci() else lambda n: skip(n, "CPython's own tests are not installed (libpython3.11-testsuite)"))("cpython")
     return pytest("cpython", 12 * MINUTE, security=False)(top, build, places[:1])
 
 
