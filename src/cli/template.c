@@ -357,9 +357,12 @@ int sc_cli_template(const struct sc_cli_args *args)
     } words[] = {{"ls", list, NULL},       {"show", NULL, show}, {"build", NULL, build},
                  {"import", import, NULL}, {"test", NULL, test}, {"rm", remove_one, NULL}};
     struct sc_err err = {0};
+    char shown[64] = "needs a word";
     for (size_t i = 0; args->n_operands && i < sizeof words / sizeof *words; i++)
         if (!strcmp(args->operands[0], words[i].name))
             return words[i].word ? words[i].word(args) : with_recipe(args, words[i].of_recipe);
-    sc_err_usage(&err, "", "template: needs a word: ls, show, build, import, rm, test");
+    if (args->n_operands)
+        sc_text_show(shown, sizeof shown, args->operands[0], strlen(args->operands[0]));
+    sc_err_usage(&err, "", "template: %s: allowed are ls, show, build, import, rm, test", shown);
     return sc_cli_fail(&err);
 }
