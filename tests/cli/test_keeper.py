@@ -219,7 +219,7 @@ def test_another_version_is_told_ours(keeper):
     ({"request": "file.read", "session": "x", "path": "a\0b"}, "path", "NUL"),
     ({"request": "file.chmod", "session": "x", "path": "a", "mode": "999"}, "mode", "octal"),
     ({"request": "process.signal", "session": "x", "process": 1, "signal": "FOO"}, "signal", "signal's name"),
-])
+], ids=lambda x: str(x)[:60])  # pytest puts a test's name into the environment, which has an end
 def test_requests_are_refused_by_field(keeper, value, field, words):
     with Wire(keeper) as client:
         client.send(wire.request(1, value))
