@@ -191,6 +191,8 @@ def test_a_prelude_that_raises(templates):
     ("python", {"code": "def"}, "SyntaxError"),
     ("python", {"code": "import sys; sys.exit(3)"}, "SystemExit: 3"),
     ("python", {"code": "import time; time.sleep(100)"}, "wall-clock limit"),
+    # Where processor time is limited for each process only, it may be up first.
+    ("python", {"code": "while True: pass"}, ("wall-clock limit", "processor time")),
     ("node", {"imports": ["not-there"]}, "Cannot find module 'not-there'"),
     ("node", {"code": "throw new Error('of the prelude')"}, "of the prelude"),
     ("bash", {"imports": ["not-there"]}, "no such command"),
@@ -201,7 +203,8 @@ def test_what_a_prelude_says(templates, language, prelude, said):
         pytest.skip("the host has no node")
     templates.write("bad", language=language, prelude=prelude, limits={"wall_ms": 3000})
     done = templates("test", "bad")
-    assert done.returncode == 1 and said in message(done), message(done)
+    words = said if isinstance(said, tuple) else (said,)
+    assert done.returncode == 1 and any(x in message(done) for x in words), message(done)
 
 
 @pytest.mark.parametrize("text, field", [

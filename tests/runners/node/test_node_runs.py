@@ -97,7 +97,7 @@ def test_modules_of_the_work_folder(node, work):
     missing = node.run("import { three } from './es.mjs'")
     assert "does not provide an export named 'three'" in missing.error["message"]
     assert node.run("import x from './nowhere.mjs'").status == "error"
-    assert node.run("import.meta.dirname === process.cwd() && import.meta.resolve('./a.js').endsWith('/work/a.js')").text == "true"
+    assert node.run("import.meta.dirname === process.cwd() && import.meta.resolve('./a.js').endsWith('/a.js')").text == "true"
     assert node.run("require.main === module").text == "true"
 
 
