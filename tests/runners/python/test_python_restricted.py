@@ -6,6 +6,8 @@ import textwrap
 import pytest
 
 import harness
+import restricted_attacks_in_steps  # noqa: F401  (adds to ATTACKS)
+import restricted_programs_near  # noqa: F401  (adds to PROGRAMS)
 from restricted_attacks import ATTACKS
 from restricted_programs import PROGRAMS
 from test_python_runs import RUNNER, interpreters, short
