@@ -7,7 +7,6 @@
  * Requests are answered one after another. The header and the reply are told in check.h.
  */
 #include <endian.h>
-#include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,41 +14,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "check/check.h"
 #include "check/pool.h"
 
 #define KEPT_BYTES (32 * 1024 * 1024)
-
-static bool read_all(void *data, size_t len)
-{
-    char *at = data;
-    while (len) {
-        ssize_t n = read(STDIN_FILENO, at, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
-
-static bool write_all(const void *data, size_t len)
-{
-    const char *at = data;
-    while (len) {
-        ssize_t n = write(STDOUT_FILENO, at, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        len -= (size_t)n;
-    }
-    return true;
-}
 
 static bool reply(const json_t *report)
 {
@@ -58,7 +28,8 @@ static bool reply(const json_t *report)
         return false;
     size_t len = strlen(text);
     const uint32_t size = htole32((uint32_t)len);
-    bool good = write_all((const char *)&size, sizeof size) && write_all(text, len);
+    bool good =
+        sc_write_all(STDOUT_FILENO, &size, sizeof size) == 0 && sc_write_all(STDOUT_FILENO, text, len) == 0;
     free(text);
     return good;
 }
@@ -68,7 +39,7 @@ static bool serve_one(uint32_t header_len, uint32_t source_len)
     char *bytes = sc_check_realloc(NULL, (size_t)header_len + source_len + 1, 1);
     json_t *header = NULL, *report = NULL;
     json_error_t error;
-    bool good = read_all(bytes, (size_t)header_len + source_len) &&
+    bool good = sc_read_all(STDIN_FILENO, bytes, (size_t)header_len + source_len) == 0 &&
                 sc_json_load(bytes, header_len, 0, &header, &error) == 0;
     if (good) {
         report = sc_check_source(header, bytes + header_len, source_len);
@@ -88,7 +59,7 @@ int main(void)
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     mallopt(M_TOP_PAD, 1024 * 1024);
-    while (read_all(sizes, sizeof sizes)) {
+    while (sc_read_all(STDIN_FILENO, sizes, sizeof sizes) == 0) {
         uint32_t header_len = le32toh(sizes[0]), source_len = le32toh(sizes[1]);
         if (header_len > SC_CHECK_HEADER_MAX || source_len > SC_CHECK_SOURCE_MAX ||
             !serve_one(header_len, source_len))
