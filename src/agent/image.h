@@ -36,6 +36,7 @@ struct sc_image_rlimit {
 #define SC_IMAGE_APPARMOR 0x4
 #define SC_IMAGE_PTY 0x8
 #define SC_IMAGE_STAY 0x10 /* commands come instead of START */
+#define SC_IMAGE_FIXED_LAYOUT 0x20
 
 struct sc_image {
     uint32_t magic, version, size, flags;

@@ -47,7 +47,9 @@ static int make_file_system(int fd, const struct sc_plan *plan, uint32_t uid, st
      * nothing else. */
     snprintf(inodes, sizeof inodes, "%llu",
              (unsigned long long)sc_min_u64(plan->limits.disk_inodes, plan->limits.disk / 2048));
-    snprintf(features, sizeof features, "root_owner=%u:%u,lazy_itable_init=1,nodiscard", uid, uid);
+    /* Where the order of names in a folder shall be the same each time, the seed of their hashes is too. */
+    snprintf(features, sizeof features, "root_owner=%u:%u,lazy_itable_init=1,nodiscard%s", uid, uid,
+             plan->fixed_layout ? ",hash_seed=5ca1ab1e-0000-4000-8000-000000000000" : "");
     char *const argv[] = {(char *)"mkfs.ext4",
                           (char *)"-q",
                           (char *)"-F",

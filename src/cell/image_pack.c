@@ -108,7 +108,7 @@ int sc_image_pack(const struct sc_plan *plan, struct sc_err *err)
         .flags = (plan->rootless ? SC_IMAGE_ROOTLESS : 0) |
                  (plan->agent_shares_uid ? SC_IMAGE_SHARED_UID : 0) |
                  (plan->apparmor ? SC_IMAGE_APPARMOR : 0) | (plan->pty ? SC_IMAGE_PTY : 0) |
-                 (plan->stay ? SC_IMAGE_STAY : 0),
+                 (plan->stay ? SC_IMAGE_STAY : 0) | (plan->fixed_layout ? SC_IMAGE_FIXED_LAYOUT : 0),
         .agent_uid = plan->agent_shares_uid ? SC_CELL_UID : SC_CELL_AGENT_UID,
         .program_uid = SC_CELL_UID,
     };

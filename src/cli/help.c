@@ -66,14 +66,14 @@ struct page {
 static void add_option(void *userdata, const struct sc_cli_option *option)
 {
     struct page *page = userdata;
-    char head[80], letter[8] = "    ";
+    char head[80], form[64], letter[8] = "    ";
     if (!page->group || strcmp(page->group, option->group))
         sc_buf_printf(page->out, "\n%s\n", option->group);
     page->group = option->group;
     if (option->letter)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(head, sizeof head, "  %s--%s%s%s", letter, option->name, option->metavar ? " " : "",
-             option->metavar ? option->metavar : "");
+    sc_cli_option_form(option, form, sizeof form);
+    snprintf(head, sizeof head, "  %s--%s", letter, form);
     sc_buf_printf(page->out, "%-29s ", head);
     size_t column = strlen(head) > 29 ? strlen(head) + 1 : 30;
     if (column > 30) {

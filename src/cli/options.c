@@ -80,6 +80,11 @@ static const struct sc_cli_option OPTIONS[] = {
     {"allow-degraded", 0, "LIST", AROUND, STARTS_CELLS | SC_CLI_JUDGE | SC_CLI_CHECK | SC_CLI_TEMPLATE, SC_OPTION_ADD, 0,
      "Accept to go without what this host cannot give: memory, cpu, cpus, io, disk, landlock, open_files, apparmor."},
 
+    {"deterministic", 0, "=SEED", AROUND, STARTS_CELLS, SC_OPTION_SET, 0,
+     "Give the same each time, as far as an interpreter can be told (docs/deterministic.md): hash order, random numbers, wall clock, addresses. The seed is 0 to 4294967295; default 0."},
+    {"clock-start", 0, "TIME", AROUND, STARTS_CELLS, SC_OPTION_SET, 0,
+     "Where the wall clock of a deterministic run begins, in UTC: 2020-01-31, 2020-01-31T12:30:00Z or seconds since 1970. Default: 2020-01-01."},
+
     {"jobs", 0, "N", AROUND, SC_CLI_JUDGE, SC_OPTION_TEXT, SC_TEXT_JOBS,
      "Run this many tests at once. Default: what the task says, else 1."},
 
@@ -155,6 +160,20 @@ static const struct sc_cli_option *option_by_letter(unsigned verb, char letter)
         if ((o->verbs & verb) && o->letter && o->letter == letter)
             return o;
     return NULL;
+}
+
+bool sc_cli_value_is_optional(const char *metavar)
+{
+    return metavar && *metavar == '=';
+}
+
+void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size_t size)
+{
+    const char *metavar = option->metavar;
+    if (sc_cli_value_is_optional(metavar))
+        snprintf(ret_text, size, "%s[%s]", option->name, metavar);
+    else
+        snprintf(ret_text, size, "%s%s%s", option->name, metavar ? " " : "", metavar ? metavar : "");
 }
 
 static void found_option(struct found *found, const struct sc_cli_option *option)
@@ -324,6 +343,8 @@ static int parse_option(struct sc_cli_args *args, char ***at, struct sc_err *err
     ++*at;
     if (value && !found.metavar)
         return bad_value(found.given.name, value, "takes no value", err);
+    if (sc_cli_value_is_optional(found.metavar) && !value)
+        value = "on";
     if (found.metavar && !value) {
         if (!**at)
             return missing_value(&found, err);

@@ -52,13 +52,17 @@ enum sc_cli_text {
 struct sc_cli_option {
     const char *name;    /* without dashes */
     char letter;         /* short form, or 0 */
-    const char *metavar; /* NULL: takes no value */
+    const char *metavar; /* NULL: takes no value; beginning with '=': may have one, in the same word */
     const char *group;   /* heading it stands under in help */
     unsigned verbs;      /* enum sc_cli_verb_bit */
     enum sc_cli_option_kind kind;
     unsigned which; /* enum sc_cli_flag or enum sc_cli_text */
     const char *help;
 };
+
+bool sc_cli_value_is_optional(const char *metavar);
+/* "name", "name VALUE" or "name[=VALUE]"; 64 bytes are enough. */
+void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size_t size);
 
 /* Verbs that take every limit as an option. */
 #define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START | SC_CLI_TEMPLATE)

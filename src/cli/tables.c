@@ -89,9 +89,10 @@ static void option_man(struct writer *writer, const struct sc_cli_option *option
     put_man(option->name);
     fputs("\\fR", stdout);
     if (option->metavar) {
-        fputs(" \\fI", stdout);
-        put_man(option->metavar);
-        fputs("\\fR", stdout);
+        bool optional = sc_cli_value_is_optional(option->metavar);
+        fputs(optional ? "[=\\fI" : " \\fI", stdout);
+        put_man(option->metavar + optional);
+        fputs(optional ? "\\fR]" : "\\fR", stdout);
     }
     putchar('\n');
     put_man(option->help);
@@ -112,7 +113,9 @@ static void option_markdown(struct writer *writer, const struct sc_cli_option *o
     fputs("| ", stdout);
     if (option->letter)
         printf("`-%c`, ", option->letter);
-    printf("`--%s%s%s` | ", option->name, option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    char form[64];
+    sc_cli_option_form(option, form, sizeof form);
+    printf("`--%s` | ", form);
     if (option->verbs == ~0u)
         fputs("all", stdout);
     else
@@ -124,7 +127,7 @@ static void option_markdown(struct writer *writer, const struct sc_cli_option *o
 
 static void option_bash(struct writer *writer, const struct sc_cli_option *option)
 {
-    if (writer->values_only && !option->metavar)
+    if (writer->values_only && (!option->metavar || sc_cli_value_is_optional(option->metavar)))
         return;
     if (option->letter)
         printf(" -%c", option->letter);

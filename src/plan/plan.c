@@ -118,10 +118,11 @@ int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct 
     plan->agent_shares_uid = plan->rootless && host->sub_uid == (uid_t)-1;
     plan->pty = spec->pty;
     plan->disk_image = spec->disk_backing == SC_DISK_IMAGE;
+    plan->fixed_layout = spec->deterministic.on;
     plan->stay = spec->session || spec->mode != SC_MODE_PLAIN;
 
-    int (*const parts[])(struct sc_plan *, struct sc_err *) = {sc_plan_limits, sc_plan_root, sc_plan_proc,
-                                                               sc_plan_run, plan_runners};
+    int (*const parts[])(struct sc_plan *, struct sc_err *) = {
+        sc_plan_limits, sc_plan_root, sc_plan_proc, sc_plan_run, plan_runners, sc_plan_deterministic};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && r == 0; i++) {
         r = parts[i](plan, err);
         if (r == -ENOMEM)

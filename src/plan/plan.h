@@ -93,6 +93,7 @@ struct sc_plan {
     bool apparmor; /* enter "snapcell-cell" at exec */
     bool pty;
     bool disk_image;
+    bool fixed_layout; /* programs have their memory at the same addresses each time */
     bool stay; /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
 
     struct sc_plan_mount *mounts;

@@ -20,6 +20,15 @@ int sc_plan_root(struct sc_plan *plan, struct sc_err *err);
 int sc_plan_proc(struct sc_plan *plan, struct sc_err *err);
 /* plan_run.c: argv, environment, working directory. */
 int sc_plan_run(struct sc_plan *plan, struct sc_err *err);
+/* plan_deterministic.c: what makes a run give the same each time; nothing where that was not asked for. The
+ * first adds files, the second variables. */
+int sc_plan_deterministic(struct sc_plan *plan, struct sc_err *err);
+int sc_plan_deterministic_env(struct sc_plan *plan);
+/* A value the caller gives a variable that is also ours: joined to ours. Heap text, NULL when memory ran out.
+ */
+char *sc_plan_deterministic_join(const struct sc_plan *plan, const char *name, const char *value);
+/* The processors a cell is told it has. */
+unsigned sc_plan_cpus(const struct sc_plan *plan);
 /* plan_limits.c: fresh file systems, rlimits, cgroup values, Landlock; what this host must go without. */
 int sc_plan_limits(struct sc_plan *plan, struct sc_err *err);
 

@@ -260,6 +260,18 @@ static json_t *stdin_json(const struct sc_plan *plan, bool *failed)
     return object;
 }
 
+static json_t *deterministic_json(const struct sc_plan *plan, bool *failed)
+{
+    const struct sc_deterministic *deterministic = &plan->spec->deterministic;
+    if (!deterministic->on)
+        return json_null();
+    json_t *object = json_object();
+    put_number(object, "seed", deterministic->seed, failed);
+    put_number(object, "clock_start_ms",
+               deterministic->clock_given ? deterministic->clock_ms : SC_CLOCK_STANDARD_MS, failed);
+    return object;
+}
+
 static json_t *plan_json(const struct sc_plan *plan, bool *failed)
 {
     json_t *object = json_object();
@@ -287,6 +299,7 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     set(object, "cgroup", groups_json(plan, failed), failed);
     put(object, "pin", plan->pin, failed);
     set(object, "terminal", json_boolean(plan->pty), failed);
+    set(object, "deterministic", deterministic_json(plan, failed), failed);
     return object;
 }
 

@@ -31,10 +31,12 @@ static const char *const COVERED[] = {
 /* This boot's identity is not the cell's. */
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
 
-static unsigned whole_cpus(const struct sc_plan *plan)
+unsigned sc_plan_cpus(const struct sc_plan *plan)
 {
     uint64_t cpus = (plan->limits.cpus + 999) / 1000;
-    return cpus < plan->host->cpus ? (unsigned)cpus : plan->host->cpus;
+    /* The same on every host. */
+    bool as_asked = plan->spec->deterministic.on || cpus < plan->host->cpus;
+    return as_asked ? (unsigned)cpus : plan->host->cpus;
 }
 
 /* `r` is how making the text went. Takes it, also on failure. */
@@ -75,7 +77,7 @@ static int answer_stat(struct sc_plan *plan)
     struct sc_buf text;
     sc_buf_init(&text, 1 << 20);
     int r = sc_buf_add_str(&text, "cpu  0 0 0 0 0 0 0 0 0 0\n");
-    for (unsigned i = 0; i < whole_cpus(plan) && r == 0; i++)
+    for (unsigned i = 0; i < sc_plan_cpus(plan) && r == 0; i++)
         r = sc_buf_printf(&text, "cpu%u 0 0 0 0 0 0 0 0 0 0\n", i);
     if (r == 0)
         r = sc_buf_add_str(
@@ -93,7 +95,7 @@ static int answer_cpuinfo(struct sc_plan *plan)
     char *end = r == 0 && host.data ? strstr((char *)host.data, "\n\n") : NULL;
     if (end)
         *end = '\0';
-    for (unsigned i = 0; i < whole_cpus(plan) && r == 0; i++) {
+    for (unsigned i = 0; i < sc_plan_cpus(plan) && r == 0; i++) {
         const char *rest = host.data ? strchr((char *)host.data, '\n') : NULL;
         r = sc_buf_printf(&text, "processor\t: %u%s\n\n", i, rest ? rest : "");
     }
@@ -151,7 +153,7 @@ static int add_sys_file(struct sc_plan *plan, const char *path, const char *form
 static int answer_cpu_lists(struct sc_plan *plan)
 {
     static const char *const lists[] = {"online", "possible", "present"};
-    unsigned last = whole_cpus(plan) - 1;
+    unsigned last = sc_plan_cpus(plan) - 1;
     char path[64];
     int r = 0;
     for (size_t i = 0; i < 3 && r == 0; i++) {

@@ -63,12 +63,27 @@ static const char *const ALWAYS[][2] = {
     {"MPLBACKEND", "Agg"},
 };
 
+/* One of the caller's. */
+static int add_variable(struct sc_plan *plan, const char *entry)
+{
+    char *name = strdup(entry);
+    char *equals = name ? strchr(name, '=') : NULL;
+    if (!equals) {
+        free(name);
+        return -ENOMEM; /* the check has seen the '=' */
+    }
+    *equals = '\0';
+    char *value = sc_plan_deterministic_join(plan, name, equals + 1);
+    int r = value ? sc_strv_set_env(&plan->env, name, value) : -ENOMEM;
+    free(value);
+    free(name);
+    return r;
+}
+
 static int plan_env(struct sc_plan *plan)
 {
     char count[24];
-    uint64_t cpus = (plan->limits.cpus + 999) / 1000;
-    snprintf(count, sizeof count, "%llu",
-             (unsigned long long)(cpus < plan->host->cpus ? cpus : plan->host->cpus));
+    snprintf(count, sizeof count, "%u", sc_plan_cpus(plan));
     int r = 0;
     for (size_t i = 0; i < sizeof ALWAYS / sizeof ALWAYS[0] && r == 0; i++)
         r = sc_strv_set_env(&plan->env, ALWAYS[i][0], ALWAYS[i][1]);
@@ -76,22 +91,15 @@ static int plan_env(struct sc_plan *plan)
         r = sc_strv_set_env(&plan->env, THREADS[i], count);
     if (r == 0 && plan->pty)
         r = sc_strv_set_env(&plan->env, "TERM", "xterm-256color");
+    if (r == 0)
+        r = sc_plan_deterministic_env(plan);
     if (r == 0 && plan->spec->venv) {
         char path[4400];
         snprintf(path, sizeof path, "%s/bin:%s", plan->spec->venv, ALWAYS[0][1]);
         r = sc_strv_set_env(&plan->env, "PATH", path);
     }
-    for (size_t i = 0; i < plan->spec->env.n && r == 0; i++) {
-        char *name = strdup(plan->spec->env.v[i]);
-        char *equals = name ? strchr(name, '=') : NULL;
-        if (!equals) {
-            free(name);
-            return -ENOMEM; /* the check has seen the '=' */
-        }
-        *equals = '\0';
-        r = sc_strv_set_env(&plan->env, name, equals + 1);
-        free(name);
-    }
+    for (size_t i = 0; i < plan->spec->env.n && r == 0; i++)
+        r = add_variable(plan, plan->spec->env.v[i]);
     return r;
 }
 

@@ -64,6 +64,8 @@ const char *sc_shape_misfit(const struct sc_spec *spec)
 {
     if (spec->mode == SC_MODE_PLAIN)
         return "mode plain";
+    if (spec->deterministic.on)
+        return "a deterministic run";
     if (spec->n_dirs)
         return "folders";
     if (spec->program)

@@ -95,5 +95,7 @@ int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err)
         r = check_session(spec, err);
     else if (spec->mode != SC_MODE_PLAIN)
         r = check_runner(spec, err);
-    return r < 0 ? r : check_validate(spec, err);
+    if (r == 0)
+        r = check_validate(spec, err);
+    return r < 0 ? r : sc_spec_check_deterministic(spec, err);
 }

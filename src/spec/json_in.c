@@ -402,6 +402,11 @@ static int read_validate(void *into, const json_t *value, const char *path, stru
     return sc_spec_read_validate(&((struct sc_spec *)into)->validate, value, path, err);
 }
 
+static int read_deterministic(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_spec_read_deterministic(&((struct sc_spec *)into)->deterministic, value, path, err);
+}
+
 static int network_mode(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     const char *text = sc_json_text(value, path, err);
@@ -447,6 +452,7 @@ static const struct sc_json_field REQUEST[] = {
     {"network", sc_spec_read_network},
     {"mode", read_mode},
     {"validate", read_validate},
+    {"deterministic", read_deterministic},
     {NULL},
 };
 _Static_assert(sizeof REQUEST / sizeof *REQUEST <= SC_JSON_FIELDS_MAX, "SC_JSON_FIELDS_MAX is too small");

@@ -211,6 +211,18 @@ static void put_validate(struct writer *w, const struct sc_validate *validate)
     put(w, "validate", entry.object);
 }
 
+static void put_deterministic(struct writer *w, const struct sc_deterministic *deterministic)
+{
+    if (!deterministic->on)
+        return;
+    struct writer entry = entry_new();
+    put(&entry, "seed", json_integer(deterministic->seed));
+    if (deterministic->clock_given)
+        put(&entry, "clock_start", json_real((double)deterministic->clock_ms / 1000.0));
+    w->failed = w->failed || entry.failed;
+    put(w, "deterministic", entry.object);
+}
+
 static void put_how(struct writer *w, const struct sc_spec *spec)
 {
     put_limits(w, spec);
@@ -227,6 +239,7 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
     if (spec->mode != SC_MODE_PLAIN)
         put_text(w, "mode", sc_mode_name(spec->mode));
     put_validate(w, &spec->validate);
+    put_deterministic(w, &spec->deterministic);
 }
 
 char *sc_spec_to_json(const struct sc_spec *spec)

@@ -99,6 +99,10 @@ static int set_word(struct sc_spec *spec, const char *option, const char *value,
     }
     if (!strcmp(option, "validate"))
         return sc_spec_set_validate(&spec->validate, option, value, err);
+    if (!strcmp(option, "deterministic"))
+        return sc_spec_set_deterministic(&spec->deterministic, option, value, err);
+    if (!strcmp(option, "clock-start"))
+        return sc_spec_set_clock(&spec->deterministic, option, value, err);
     *ret_known = false;
     return 0;
 }
@@ -124,9 +128,10 @@ int sc_spec_unknown_option(const char *option, const char *const *others, const 
 
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const others[] = {
-        "language",    "profile", "overflow",      "disk-backing", "cwd",      "root",     "venv",
-        "interpreter", "pin",     "cgroup-parent", "mode",         "validate", "template", NULL};
+    static const char *const others[] = {"language", "profile",       "overflow",    "disk-backing",
+                                         "cwd",      "root",          "venv",        "interpreter",
+                                         "pin",      "cgroup-parent", "mode",        "validate",
+                                         "template", "deterministic", "clock-start", NULL};
     const struct sc_limit_row *row = sc_limit_row_by_option(option, strlen(option));
     if (row)
         return set_limit(spec, row, value, err);

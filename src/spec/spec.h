@@ -101,6 +101,15 @@ struct sc_validate {
     struct sc_strv deny_modules, deny_calls; /* names; also below them: "os" is also os.path */
 };
 
+/* Runs that give the same each time, as far as an interpreter can be told (docs/deterministic.md). */
+#define SC_CLOCK_STANDARD_MS 1577836800000ull /* 2020-01-01 00:00:00 UTC */
+struct sc_deterministic {
+    bool on;
+    uint32_t seed;
+    bool clock_given;
+    uint64_t clock_ms; /* where the wall clock begins, since 1970; without clock_given the standard */
+};
+
 /* A host file put into the work folder. */
 struct sc_spec_file {
     char *host; /* host path; NULL: `data` is the content */
@@ -165,6 +174,7 @@ struct sc_spec {
     bool pty; /* the program gets a terminal of the cell's own */
     enum sc_mode mode;
     struct sc_validate validate;
+    struct sc_deterministic deterministic;
     bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
                      option */
 };

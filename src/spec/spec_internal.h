@@ -88,6 +88,16 @@ int sc_spec_read_validate(struct sc_validate *validate, const struct json_t *val
 int sc_spec_set_validate(struct sc_validate *validate, const char *field, const char *text,
                          struct sc_err *err);
 
+/* `deterministic` of a spec. Its text: on, off, or a seed. A time: seconds since 1970, or a UTC date with or
+ * without a time of day. */
+int sc_spec_set_deterministic(struct sc_deterministic *deterministic, const char *field, const char *text,
+                              struct sc_err *err);
+int sc_spec_set_clock(struct sc_deterministic *deterministic, const char *field, const char *text,
+                      struct sc_err *err);
+int sc_spec_read_deterministic(struct sc_deterministic *deterministic, const struct json_t *value,
+                               const char *path, struct sc_err *err);
+int sc_spec_check_deterministic(const struct sc_spec *spec, struct sc_err *err);
+
 /* The parts of the check. */
 int sc_spec_check_places(struct sc_spec *spec, struct sc_err *err);
 int sc_spec_check_program(struct sc_spec *spec, struct sc_err *err);

@@ -41,7 +41,8 @@ static const char EVERYTHING[] =
     "\"root\":\"/r\",\"venv\":\"/v\",\"interpreter\":\"/i\",\"pin\":\"0\",\"cgroup_parent\":\"/"
     "snapcell\",\"pty\":true,"
     "\"network\":{\"mode\":\"none\"},\"mode\":\"restricted\",\"validate\":{\"rules\":[\"strict\",\"r.scm\"],"
-    "\"on_finding\":\"report\",\"deny_modules\":[\"os\"],\"deny_calls\":[\"eval\",\"os.system\"]}}";
+    "\"on_finding\":\"report\",\"deny_modules\":[\"os\"],\"deny_calls\":[\"eval\",\"os.system\"]},"
+    "\"deterministic\":{\"seed\":9,\"clock_start\":1.5}}";
 
 static void every_field(void **state)
 {
@@ -93,6 +94,9 @@ static void every_field(void **state)
     assert_string_equal(s.validate.rules.v[1], "r.scm");
     assert_string_equal(s.validate.deny_modules.v[0], "os");
     assert_string_equal(s.validate.deny_calls.v[1], "os.system");
+    assert_true(s.deterministic.on);
+    assert_int_equal(s.deterministic.seed, 9);
+    assert_int_equal(s.deterministic.clock_ms, 1500);
     sc_spec_fini(&s);
     taken(&s, "{\"command\":[\"/bin/ls\",\"-l\"],\"stdin_b64\":\"AP8=\",\"pty\":false}");
     assert_true(s.command);
@@ -204,6 +208,14 @@ static const struct refusal {
     {"{\"mode\":\"fast\"}", "mode", "fast: allowed: plain, rich, restricted"},
     {"{\"mode\":true}", "mode", "must be a string"},
     {"{\"session\":true}", "session", "unknown field"},
+    {"{\"deterministic\":1}", "deterministic", "is a number, must be true, false or an object"},
+    {"{\"deterministic\":{\"seeds\":1}}", "deterministic.seeds", "did you mean seed?"},
+    {"{\"deterministic\":{\"seed\":1.5}}", "deterministic.seed", "must be a whole number"},
+    {"{\"deterministic\":{\"seed\":-1}}", "deterministic.seed", "-1: allowed 0 to 4294967295"},
+    {"{\"deterministic\":{\"clock_start\":true}}", "deterministic.clock_start",
+     "must be a number of seconds"},
+    {"{\"deterministic\":{\"clock_start\":1e12}}", "deterministic.clock_start", "must be a time from 1970"},
+    {"{\"deterministic\":{\"clock_start\":\"soon\"}}", "deterministic.clock_start", "soon: must be a time"},
     {"{\"validate\":1}", "validate", "is a number, must be true, false or an object"},
     {"{\"validate\":{\"rule\":[]}}", "validate.rule", "did you mean rules?"},
     {"{\"validate\":{\"rules\":\"default\"}}", "validate.rules", "must be an array"},

@@ -77,6 +77,8 @@ static void every_option(void **state)
         {"cgroup-parent", "/snapcell"},
         {"mode", "rich"},
         {"validate", "report"},
+        {"deterministic", "77"},
+        {"clock-start", "1970-01-02"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (SET(rows[i][0], rows[i][1]) < 0)
@@ -94,6 +96,9 @@ static void every_option(void **state)
     assert_string_equal(spec.interpreter, "/opt/py/bin/python3");
     assert_string_equal(spec.pin, "0,2-3");
     assert_string_equal(spec.cgroup_parent, "/snapcell");
+    assert_true(spec.deterministic.on && spec.deterministic.clock_given);
+    assert_int_equal(spec.deterministic.seed, 77);
+    assert_int_equal(spec.deterministic.clock_ms, 86400000);
     /* The last one counts. */
     assert_int_equal(SET("cwd", "/work"), 0);
     assert_string_equal(spec.cwd, "/work");
@@ -122,6 +127,44 @@ static void words(void **state)
     refused(SET("overflow", "kill"), "overflow", "allowed: cut, end");
     refused(SET("disk-backing", "ram"), "disk-backing", "allowed: auto, memory, image");
     assert_int_equal(spec.profile, SC_PROFILE_DEFAULT);
+}
+
+static void deterministic(void **state)
+{
+    (void)state;
+    refused(SET("deterministic", ""), "deterministic",
+            "\"\": allowed: on, off, or a seed from 0 to 4294967295");
+    refused(SET("deterministic", "yes"), "deterministic", "yes: allowed");
+    refused(SET("deterministic", "-1"), "deterministic", "-1: allowed");
+    refused(SET("deterministic", "4294967296"), "deterministic", "4294967296: allowed");
+    assert_false(spec.deterministic.on);
+    assert_int_equal(SET("deterministic", "4294967295"), 0);
+    assert_int_equal(SET("deterministic", "on"), 0);
+    assert_int_equal(spec.deterministic.seed, UINT32_MAX);
+    static const char *const times[] = {"",
+                                        "now",
+                                        "-5",
+                                        "2020-13-01",
+                                        "2021-02-29",
+                                        "2020-01-01 10:00:00",
+                                        "2020-01-01T10:00",
+                                        "2020-01-01Zx",
+                                        "2020-01-01T10:00:00+01:00",
+                                        "2020-01-01T10:00:60Z",
+                                        "1969-12-31",
+                                        "2200-01-01T00:00:01Z",
+                                        "7258118400.001"};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        refused(SET("clock-start", times[i]), "clock-start", "must be a time from 1970 to 2200 in UTC");
+    assert_false(spec.deterministic.clock_given);
+    assert_int_equal(SET("clock-start", "2020-02-29T23:59:59"), 0);
+    assert_int_equal(spec.deterministic.clock_ms, 1583020799000);
+    assert_int_equal(SET("clock-start", "2200-01-01"), 0);
+    assert_int_equal(spec.deterministic.clock_ms, 7258118400000);
+    assert_int_equal(SET("clock-start", "0.25"), 0);
+    assert_int_equal(spec.deterministic.clock_ms, 250);
+    assert_int_equal(SET("deterministic", "off"), 0);
+    assert_false(spec.deterministic.on || spec.deterministic.clock_given);
 }
 
 static void paths(void **state)
@@ -389,6 +432,7 @@ int main(void)
         TEST(every_option),
         TEST(unknown_options),
         TEST(words),
+        TEST(deterministic),
         TEST(paths),
         TEST(processor_lists),
         TEST(files),
