@@ -34,6 +34,6 @@ int sc_memfd_sealed(const char *name, const void *data, size_t len);
 ssize_t sc_send_fds(int sock, const void *data, size_t len, const int *fds, size_t n_fds);
 ssize_t sc_recv_fds(int sock, void *data, size_t len, int *fds, size_t *n_fds);
 
-#define SC_FDS_MAX 16
+#define SC_FDS_MAX 24
 
 #endif

@@ -339,7 +339,7 @@ static struct sc_live *make(struct sc_works *works, struct sc_cell *cell, const 
     return live;
 }
 
-int sc_live_adopt(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
+int sc_live_begin(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
                   struct sc_live **ret_live, struct sc_err *err)
 {
     struct sc_live *live = make(works, cell, events);
@@ -369,7 +369,7 @@ int sc_live_open(struct sc_works *works, const struct sc_live_events *events, st
 {
     struct sc_cell cell = SC_CELL_NONE;
     int r = sc_works_take(works, &cell, err);
-    return r < 0 ? r : sc_live_adopt(works, &cell, events, ret_live, err);
+    return r < 0 ? r : sc_live_begin(works, &cell, events, ret_live, err);
 }
 
 void sc_live_close(struct sc_live *live)

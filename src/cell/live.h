@@ -105,6 +105,43 @@ int sc_live_took(struct sc_live *live, uint16_t id, enum sc_stream_number stream
 int sc_live_signal(struct sc_live *live, uint16_t id, int number, enum sc_signal_whom whom);
 int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t cols);
 
+/* ---- forks ----
+ *
+ * A plan whose spec says `forkable` makes cells whose programs can be forked into other cells: sc_live_open
+ * makes one, and sc_live_open_child makes cells below it, which a fork may live in. A program that can be
+ * forked is a command with SC_COMMAND_SOCKET that serves orders with runners/fork/. Decision 0025 tells how,
+ * and what it costs: a forkable cell's system-call filter keeps `setns` and `chroot`, its refused calls are
+ * answered ENOSYS without a record, and it has power over the cells below it (never the other way round).
+ *
+ *   sc_live_open(works) ──▶ zygote ◀──sc_live_command(SOCKET | RUNNER …)
+ *   sc_live_open_child(works, zygote) ──▶ child cell, empty: may be made long before
+ *   sc_live_adopt(child, zygote, command) ──▶ a fork of that command lives in the child cell
+ *
+ * All three are stepped by the same thread, each by its own descriptor. */
+
+/* Makes a cell below `parent`, of the same works. It is empty: commands of its own can be given, and one or
+ * more forks can be adopted. With `forkable` its programs can be forked again, at most three generations
+ * deep. It ends with its parent. The caller closes it before its parent; sc_live_close of a parent ends those
+ * that are left. Waits for helper processes, about two milliseconds. Errors: USAGE when the plan is not
+ * forkable; HOST -EAGAIN when all ids of the parent's block are in use (127 child cells at once); -ESHUTDOWN
+ * when the parent has ended; -EAGAIN when the parent is not sealed yet (wait for its first command's
+ * `started`). */
+int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool forkable,
+                       const struct sc_live_events *events, struct sc_live **ret_live, struct sc_err *err);
+
+/* Forks the program of command `from_id` of `from` (with SC_COMMAND_SOCKET, and started) into `live`, a child
+ * cell of `from`. Of `like` count: flags STDIN, RUNNER, MERGE, and SOCKET for a forkable cell; cwd, wall_ns,
+ * window; argv[0] is its name in lists. env must be NULL: what a fork is told, it is told on its runner's
+ * stream. Returns at once; the operation is a command like any other from then on: started   the child is
+ * sealed, has been checked from outside and goes on; its streams are open exited    with the true wait status
+ * and usage gone      nothing that came from it is left failed    it never ran. stage "fork": the program
+ * refused (code -EBUSY, object: why) or could not be forked; another stage: the child could not be sealed,
+ * and was killed. The cell `live` stays empty and may be used again, except when a child of a hostile program
+ * lied about itself: then it ends. `from` may be adopted from again at once; orders wait in line. */
+int sc_live_adopt(struct sc_live *live, struct sc_live *from, uint16_t from_id, const struct sc_command *like,
+                  const struct sc_live_op_events *events, void *userdata, uint16_t *ret_id,
+                  struct sc_err *err);
+
 /* ---- what is known from outside ---- */
 
 /* Processor time of the whole cell so far: the group's, else of what the agent has waited for. */

@@ -95,7 +95,7 @@ struct sc_live {
 #define SC_LIVE_UNWATCHED UINT32_MAX
 
 /* Takes `cell`, which is being sealed: sc_live_open does this with one of `works`. */
-int sc_live_adopt(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
+int sc_live_begin(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
                   struct sc_live **ret_live, struct sc_err *err);
 /* Waits for what matters in the state of now. */
 void sc_live_watch(struct sc_live *live);

@@ -129,7 +129,7 @@ static void open_cell(int control, int process_1)
     cell.pidfd = process_1;
     memset(operations, 0, sizeof operations);
     n_operations = ended = 0;
-    check(sc_live_adopt(&works, &cell, &events, &live, NULL) == 0);
+    check(sc_live_begin(&works, &cell, &events, &live, NULL) == 0);
     give_command(SC_COMMAND_STDIN | SC_COMMAND_RUNNER);
     give_command(SC_COMMAND_PTY);
     give_file(SC_FILE_READ);

@@ -113,7 +113,7 @@ void open_stage(struct stage *stage)
     cell.pidfd = sc_sys_pidfd_open(cell.pid);
     assert_true(cell.pidfd >= 0);
     const struct sc_live_events events = {.userdata = stage, .out_of_memory = on_memory, .ended = on_ended};
-    assert_int_equal(sc_live_adopt(&stage->works, &cell, &events, &stage->live, &stage->err), 0);
+    assert_int_equal(sc_live_begin(&stage->works, &cell, &events, &stage->live, &stage->err), 0);
 }
 
 void close_stage(struct stage *stage)

@@ -70,7 +70,7 @@ static int one_life(void *context)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     cell.control = ends[0];
     cell.pidfd = process_1;
-    int r = sc_live_adopt(&works, &cell, &events, &live, NULL);
+    int r = sc_live_begin(&works, &cell, &events, &live, NULL);
     if (r == 0) {
         r = give_commands(live, &scene);
         for (int i = 0; i < 100 && sc_live_step(live, NULL) == 0; i++)
