@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,11 +44,25 @@ static int parse_time(const char *text, const char *option, uint64_t *ret_ns, st
     return 0;
 }
 
+static int parse_gate(const char *text, struct sc_keeper_options *options, struct sc_err *err)
+{
+    uint64_t fd = 0;
+    if (!text)
+        return 0;
+    if (sc_parse_u64(text, &fd) < 0 || fd <= STDERR_FILENO || fd > INT_MAX ||
+        fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+        return sc_err_usage(err, "gate-fd", "gate-fd: %s: must be an open descriptor above %d", text,
+                            STDERR_FILENO);
+    options->gate_fd = (int)fd;
+    return 0;
+}
+
 static int parse_options(const struct sc_cli_args *args, struct sc_keeper_options *options,
                          struct sc_err *err)
 {
     const char *sessions = args->texts[SC_TEXT_SESSIONS], *pool = args->texts[SC_TEXT_POOL];
     uint64_t most = SC_KEEPER_SESSIONS_STANDARD;
+    int r;
     if (args->n_operands)
         return sc_err_usage(err, "", "keeper %s: takes no operands", args->operands[0]);
     if (sessions && (sc_parse_u64(sessions, &most) < 0 || most < 1 || most > SC_KEEPER_SESSIONS_MOST))
@@ -58,6 +73,8 @@ static int parse_options(const struct sc_cli_args *args, struct sc_keeper_option
     if (pool && (sc_parse_u64(pool, &most) < 0 || most > SC_KEEPER_POOL_MOST))
         return sc_err_usage(err, "pool", "pool: %s: allowed are 0 to %d", pool, SC_KEEPER_POOL_MOST);
     options->pool = (unsigned)most;
+    if ((r = parse_gate(args->texts[SC_TEXT_GATE_FD], options, err)) < 0)
+        return r;
     return parse_time(args->texts[SC_TEXT_IDLE_EXIT], "idle-exit", &options->idle_ns, err);
 }
 
@@ -96,6 +113,8 @@ int sc_cli_keeper(const struct sc_cli_args *args)
 {
     bool detach = args->flags & SC_FLAG_DETACH;
     struct sc_keeper_options options = {.path = args->texts[SC_TEXT_SOCKET],
+                                        .gate_fd = -1,
+                                        .state = args->texts[SC_TEXT_STATE],
                                         .serving = detach ? let_go : leave_folder};
     struct sc_err err = {0};
     if (parse_options(args, &options, &err) < 0)
@@ -116,8 +135,8 @@ int sc_cli_keeper(const struct sc_cli_args *args)
 static bool is_for_keeper(const char *entry)
 {
     static const char *const kept[] = {
-        "PATH=",           "HOME=",          "TMPDIR=",         "LANG=", "XDG_RUNTIME_DIR=",
-        "XDG_CACHE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME="};
+        "PATH=",           "HOME=",           "TMPDIR=",        "LANG=",           "XDG_RUNTIME_DIR=",
+        "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "XDG_CONFIG_HOME="};
     if (!strncmp(entry, "SNAPCELL_", strlen("SNAPCELL_")))
         return true;
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)

@@ -21,6 +21,7 @@ static const char FILES[] = "Files";
 static const char AROUND[] = "Surroundings";
 static const char OUTPUT[] = "Output";
 static const char SESSION[] = "Sessions";
+static const char SERVICE[] = "Service";
 
 /* clang-format off */
 /* Ended by a row whose name is NULL. Rows of one group stand together. */
@@ -88,7 +89,7 @@ static const struct sc_cli_option OPTIONS[] = {
     {"jobs", 0, "N", AROUND, SC_CLI_JUDGE, SC_OPTION_TEXT, SC_TEXT_JOBS,
      "Run this many tests at once. Default: what the task says, else 1."},
 
-    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR | SC_CLI_JUDGE | RUNS_SESSION | TELLS | SC_CLI_CHECK | SC_CLI_TEMPLATE, SC_OPTION_FLAG, SC_FLAG_JSON,
+    {"json", 0, NULL, OUTPUT, RUNS_FILES | SC_CLI_DOCTOR | SC_CLI_JUDGE | RUNS_SESSION | TELLS | SC_CLI_CHECK | SC_CLI_TEMPLATE | SC_CLI_KEY, SC_OPTION_FLAG, SC_FLAG_JSON,
      "Print one JSON object on stdout and nothing else."},
     {"overflow", 0, "WHAT", OUTPUT, RUNS_FILES, SC_OPTION_SET, 0,
      "When output passes its limit: cut (drop and count the rest) or end (end the run)."},
@@ -125,8 +126,18 @@ static const struct sc_cli_option OPTIONS[] = {
      "Most cells that wait ahead for single runs (0 to 64; default 4)."},
     {"idle-exit", 0, "TIME", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_IDLE_EXIT,
      "End after so long without sessions and clients. Default: never."},
+    {"gate-fd", 0, "N", SESSION, SC_CLI_KEEPER, SC_OPTION_TEXT, SC_TEXT_GATE_FD,
+     "A descriptor that is inherited: the way in of a gate, as `snapcell serve` makes it (docs/keeper.md)."},
+    {"state", 0, "DIR", SESSION, SC_CLI_KEEPER | SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_STATE,
+     "Folder for what a service keeps on disk: keys, tenants, audit. Default: $SNAPCELL_STATE, else /var/lib/snapcell/keeper as root, $XDG_STATE_HOME/snapcell or ~/.local/state/snapcell."},
     {"detach", 0, NULL, SESSION, SC_CLI_KEEPER, SC_OPTION_FLAG, SC_FLAG_DETACH,
      "Leave the terminal's session, and let go of stdout and stderr once clients can connect."},
+
+    {"tenant", 0, "NAME", SERVICE, SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_TENANT,
+     "Whose key it is: letters, digits, -, _ and . ; what a tenant may use stands in tenants.json of the state folder."},
+    {"note", 0, "TEXT", SERVICE, SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_NOTE, "What the key is for; shown by list."},
+    {"expires", 0, "TIME", SERVICE, SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_EXPIRES,
+     "The key ends after so long, as in 720h. Default: never."},
 
     {"help", 'h', NULL, OUTPUT, ~0u, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
     {NULL},

@@ -46,6 +46,11 @@ enum sc_cli_text {
     SC_TEXT_SESSIONS,
     SC_TEXT_POOL,
     SC_TEXT_IDLE_EXIT,
+    SC_TEXT_GATE_FD,
+    SC_TEXT_STATE,
+    SC_TEXT_TENANT,
+    SC_TEXT_NOTE,
+    SC_TEXT_EXPIRES,
     SC_CLI_TEXTS
 };
 
@@ -70,7 +75,7 @@ void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size
 #define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 /* Verbs whose options may also stand behind their operands: these are no program's own words. */
-#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE)
+#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE | SC_CLI_KEY)
 
 /* One option as it was given. Everything is borrowed from argv and the tables. */
 struct sc_cli_given {

@@ -112,6 +112,15 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "It serves until SIGTERM, SIGINT or SIGHUP, then ends every session and leaves nothing behind. Only its own user and root "
      "may connect.",
      sc_cli_keeper},
+    {"key", SC_CLI_KEY,
+     "key add --tenant NAME [OPTION…]\n"
+     "key list [OPTION…]\n"
+     "key revoke [OPTION…] ID",
+     "Make, list and revoke the keys of a service's clients.",
+     "`add` prints the key, alone on stdout and this once: only its SHA-256 is kept. A keeper that serves takes up "
+     "a change within a tenth of a second of its next request. `list` also reads tenants.json and tells what is "
+     "wrong in it (docs/operate.md).",
+     sc_cli_key},
     {"check", SC_CLI_CHECK,
      "check [OPTION…] FILE\n"
      "check [OPTION…] -c CODE --python|--node|--bash\n"

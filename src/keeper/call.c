@@ -14,30 +14,34 @@
 
 /* ---- answered at once ---- */
 
-static char *start_session(struct peer *peer, struct keeper_session *none, struct sc_keeper_request *request)
+static char *start_session(const struct caller *caller, struct keeper_session *none,
+                           struct sc_keeper_request *request)
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
     (void)none;
-    if (session_open(peer->keeper, peer->uid, request, &session, &err) < 0)
+    if (caller->tenant && !request->total_ns && caller->tenant->quota->session_ns < SC_SESSION_TOTAL_NS)
+        request->total_ns = caller->tenant->quota->session_ns;
+    if (session_open(caller, request, &session, &err) < 0)
         return sc_keeper_reply_err(&err);
     return sc_keeper_reply_value(json_pack("{s:s}", "session", session->id));
 }
 
-static char *list_sessions(struct peer *peer, struct keeper_session *none, struct sc_keeper_request *request)
+static char *list_sessions(const struct caller *caller, struct keeper_session *none,
+                           struct sc_keeper_request *request)
 {
     (void)none;
     (void)request;
-    char *text = session_list(peer->keeper, peer->uid);
+    char *text = session_list(caller);
     char *reply = sc_keeper_reply_ok(text);
     free(text);
     return reply;
 }
 
-static char *tell_session(struct peer *peer, struct keeper_session *session,
+static char *tell_session(const struct caller *caller, struct keeper_session *session,
                           struct sc_keeper_request *request)
 {
-    (void)peer;
+    (void)caller;
     (void)request;
     char *text = session_describe(session);
     char *reply = sc_keeper_reply_ok(text);
@@ -45,12 +49,12 @@ static char *tell_session(struct peer *peer, struct keeper_session *session,
     return reply;
 }
 
-static char *list_contexts(struct peer *peer, struct keeper_session *session,
+static char *list_contexts(const struct caller *caller, struct keeper_session *session,
                            struct sc_keeper_request *request)
 {
     json_t *state = NULL;
     json_error_t where;
-    (void)peer;
+    (void)caller;
     (void)request;
     char *text = sc_session_describe(session->session);
     int r = text ? sc_json_load(text, strlen(text), 0, &state, &where) : -ENOMEM;
@@ -60,6 +64,28 @@ static char *list_contexts(struct peer *peer, struct keeper_session *session,
     return r < 0 ? NULL : sc_keeper_reply_value(json_pack("{s:o*}", "contexts", contexts));
 }
 
+/* One answer for a key that never was, one that was revoked, and a peer that nobody showed. */
+static char *unauthorized(void)
+{
+    return sc_keeper_reply_error("unauthorized", "", "the key is not valid");
+}
+
+static char *identify(const struct caller *caller, struct keeper_session *none,
+                      struct sc_keeper_request *request)
+{
+    struct identity *identity = NULL;
+    struct sc_err err = {0};
+    (void)none;
+    door_look(caller->keeper); /* a peer was shown there before it is named here */
+    if (identities_take(caller->keeper->identities, request->key, request->peer, &identity, &err) < 0)
+        return sc_keeper_reply_err(&err);
+    if (!identity)
+        return unauthorized();
+    return sc_keeper_reply_value(json_pack("{s:s, s:s, s:b}", "token", identity->token, "tenant",
+                                           identity->tenant->name, "operator",
+                                           (int)identity->tenant->quota->is_operator));
+}
+
 static char *not_found(const char *field, const char *value, const char *what)
 {
     char message[SC_ERR_MESSAGE_MAX];
@@ -67,10 +93,10 @@ static char *not_found(const char *field, const char *value, const char *what)
     return sc_keeper_reply_error("not_found", field, message);
 }
 
-static char *restart_context(struct peer *peer, struct keeper_session *session,
+static char *restart_context(const struct caller *caller, struct keeper_session *session,
                              struct sc_keeper_request *request)
 {
-    (void)peer;
+    (void)caller;
     int r = sc_session_restart(session->session, request->context);
     if (r == -ENOENT)
         return not_found("context", request->context, "the session has none of this name");
@@ -87,12 +113,12 @@ static bool is_in(const struct call *call, const char *context)
 }
 
 /* Runs of the context, or all of them. */
-static char *interrupt_runs(struct peer *peer, struct keeper_session *session,
+static char *interrupt_runs(const struct caller *caller, struct keeper_session *session,
                             struct sc_keeper_request *request)
 {
     int interrupted = 0;
     struct call *call;
-    (void)peer;
+    (void)caller;
     TAILQ_FOREACH(call, &session->calls, of_session)
     {
         if (call->request.verb == SC_KEEPER_RUN && is_in(call, request->context) &&
@@ -111,12 +137,12 @@ static json_t *process_of(const struct call *call)
                      "exited", (int)call->exited, "age_ms", age_ms);
 }
 
-static char *list_processes(struct peer *peer, struct keeper_session *session,
+static char *list_processes(const struct caller *caller, struct keeper_session *session,
                             struct sc_keeper_request *request)
 {
     json_t *list = json_array();
     struct call *call;
-    (void)peer;
+    (void)caller;
     (void)request;
     TAILQ_FOREACH(call, &session->calls, of_session)
     {
@@ -128,11 +154,11 @@ static char *list_processes(struct peer *peer, struct keeper_session *session,
     return sc_keeper_reply_value(json_pack("{s:o}", "processes", list));
 }
 
-static char *signal_process(struct peer *peer, struct keeper_session *session,
+static char *signal_process(const struct caller *caller, struct keeper_session *session,
                             struct sc_keeper_request *request)
 {
     struct call *call;
-    (void)peer;
+    (void)caller;
     TAILQ_FOREACH(call, &session->calls, of_session)
     {
         if (call->request.verb == SC_KEEPER_COMMAND && call->process == request->process) {
@@ -158,7 +184,8 @@ static int end_session(struct call *call, struct sc_err *err)
 }
 
 static const struct handler {
-    char *(*answer)(struct peer *peer, struct keeper_session *session, struct sc_keeper_request *request);
+    char *(*answer)(const struct caller *caller, struct keeper_session *session,
+                    struct sc_keeper_request *request);
     int (*start)(struct call *call, struct sc_err *err);
 } HANDLERS[] = {
     [SC_KEEPER_SESSION_START] = {.answer = start_session},
@@ -175,6 +202,7 @@ static const struct handler {
     [SC_KEEPER_CONTEXT_LIST] = {.answer = list_contexts},
     [SC_KEEPER_CONTEXT_RESTART] = {.answer = restart_context},
     [SC_KEEPER_FILE] = {.start = file_start},
+    [SC_KEEPER_IDENTIFY] = {.answer = identify},
 };
 
 static struct call *call_new(struct peer *peer, struct keeper_session *session, uint16_t channel,
@@ -216,10 +244,10 @@ static void begin_call(struct peer *peer, struct keeper_session *session, uint16
 }
 
 /* The session that a request names. NULL: *ret_refusal says why not. */
-static struct keeper_session *session_of(struct peer *peer, const struct sc_keeper_request *request,
+static struct keeper_session *session_of(const struct caller *caller, const struct sc_keeper_request *request,
                                          char **ret_refusal)
 {
-    struct keeper_session *session = session_find(peer->keeper, peer->uid, request->session);
+    struct keeper_session *session = session_find(caller, request->session);
     if (session && (!session->ending || (request->needs & SC_KEEPER_WHILE_ENDING)))
         return session;
     *ret_refusal = session ? sc_keeper_reply_error("ended", "session", "session: its end was asked for")
@@ -228,11 +256,12 @@ static struct keeper_session *session_of(struct peer *peer, const struct sc_keep
 }
 
 /* A single run has a session of its own. */
-static void begin_once(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
+static void begin_once(const struct caller *caller, struct peer *peer, uint16_t channel,
+                       struct sc_keeper_request *request)
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
-    if (session_open_once(peer->keeper, peer->uid, request, &session, &err) < 0) {
+    if (session_open_once(caller, request, &session, &err) < 0) {
         peer_reply(peer, channel, sc_keeper_reply_err(&err));
         return;
     }
@@ -242,13 +271,43 @@ static void begin_once(struct peer *peer, uint16_t channel, struct sc_keeper_req
     session_arm(session);
 }
 
+/* Whom the request is for. Else the reply that refuses it. */
+static char *find_caller(struct peer *peer, const struct sc_keeper_request *request,
+                         struct caller *ret_caller)
+{
+    *ret_caller = (struct caller){.keeper = peer->keeper, .uid = peer->uid};
+    if (!(request->kinds & peer->kind))
+        return sc_keeper_reply_error("forbidden", "request",
+                                     "request: not one that may come from this kind of connection");
+    if (peer->kind == SC_KEEPER_CLIENT)
+        return request->of_gate
+                   ? sc_keeper_reply_error("usage", "as", "as, priority, deadline_ms: a gate's only")
+                   : NULL;
+    if (request->needs & SC_KEEPER_WITHOUT_AS)
+        return NULL;
+    const struct identity *identity =
+        request->as ? identities_find(peer->keeper->identities, request->as) : NULL;
+    if (!identity)
+        return unauthorized();
+    ret_caller->uid = (uid_t)-1;
+    ret_caller->tenant = identity->tenant;
+    return policy_refuse(identity->tenant->quota, request);
+}
+
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
 {
     const struct handler *handler = &HANDLERS[request->verb];
+    const unsigned most = peer->kind == SC_KEEPER_GATE ? SC_KEEPER_GATE_CALLS_MAX : SC_KEEPER_CALLS_MAX;
     struct keeper_session *session = NULL;
+    struct caller caller;
+    char *no = find_caller(peer, request, &caller);
+    if (no) {
+        peer_reply(peer, channel, no);
+        return;
+    }
     if (request->needs & SC_KEEPER_NEEDS_SESSION) {
         char *refusal = NULL;
-        session = session_of(peer, request, &refusal);
+        session = session_of(&caller, request, &refusal);
         if (!session) {
             peer_reply(peer, channel, refusal);
             return;
@@ -256,12 +315,12 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
         sc_session_touch(session->session);
     }
     if (handler->answer)
-        peer_reply(peer, channel, handler->answer(peer, session, request));
-    else if (peer->n_calls >= SC_KEEPER_CALLS_MAX)
+        peer_reply(peer, channel, handler->answer(&caller, session, request));
+    else if (peer->n_calls >= most)
         peer_reply(peer, channel,
                    sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
     else if (request->verb == SC_KEEPER_ONCE)
-        begin_once(peer, channel, request);
+        begin_once(&caller, peer, channel, request);
     else
         begin_call(peer, session, channel, request);
     if (session)

@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "keeper/parts.h"
+#include "keeper/state.h"
 
 #define LAST_WORDS_US 500000
 
@@ -46,7 +47,7 @@ void keeper_watch_idle(struct keeper *keeper)
                                  .tv_usec = (suseconds_t)(ns % SC_NS_PER_S / 1000)};
     if (!ns || !keeper->idle)
         return;
-    if (keeper->n_peers || keeper->n_sessions)
+    if (keeper->n_peers || keeper->n_gates || keeper->n_sessions)
         evtimer_del(keeper->idle);
     else
         evtimer_add(keeper->idle, &wait);
@@ -104,6 +105,8 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
         goto out;
     if ((r = warm_open(keeper)) < 0)
         goto out;
+    if ((r = door_open(keeper, err)) < 0)
+        goto told;
     r = -ENOMEM;
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         signals[i] = evsignal_new(keeper->base, ending[i], stop, keeper);
@@ -117,21 +120,48 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
     evconnlistener_disable(listener);
     close_all(keeper);
 out:
+    if (r < 0)
+        sc_err_sys(err, r, "keeper: event loop");
+told:
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         if (signals[i])
             event_free(signals[i]);
+    door_close(keeper);
     warm_close(keeper);
     if (keeper->idle)
         event_free(keeper->idle);
     if (listener)
         evconnlistener_free(listener);
-    return r < 0 ? sc_err_sys(err, r, "keeper: event loop") : 0;
+    return r;
+}
+
+/* Only one that serves a gate keeps anything on disk. */
+static int open_state(struct keeper *keeper, struct sc_err *err)
+{
+    const char *given = keeper->options->state;
+    char path[PATH_MAX];
+    if (keeper->options->gate_fd < 0)
+        return 0;
+    int r = given ? 0 : sc_state_path(path, err);
+    if (r == 0)
+        r = sc_state_open(given ? given : path, err);
+    if (r < 0)
+        return r;
+    keeper->state = r;
+    return identities_open(keeper->state, &keeper->identities, err);
+}
+
+static void close_state(struct keeper *keeper)
+{
+    identities_free(keeper->identities);
+    keeper->identities = NULL;
+    sc_close(&keeper->state);
 }
 
 int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
 {
     char path[PATH_MAX];
-    struct keeper keeper = {.options = options, .uid = geteuid()};
+    struct keeper keeper = {.options = options, .uid = geteuid(), .state = -1};
     int listener = -1;
     TAILQ_INIT(&keeper.peers);
     TAILQ_INIT(&keeper.sessions);
@@ -141,11 +171,14 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
         r = sc_keeper_place_take(&keeper.place, options->path ? options->path : path, &listener, err);
     if (r < 0)
         return r;
+    r = open_state(&keeper, err);
     signal(SIGPIPE, SIG_IGN);
-    keeper.base = event_base_new();
-    r = keeper.base ? serve(&keeper, listener, err) : sc_err_sys(err, -ENOMEM, "keeper: event loop");
+    keeper.base = r == 0 ? event_base_new() : NULL;
+    if (r == 0)
+        r = keeper.base ? serve(&keeper, listener, err) : sc_err_sys(err, -ENOMEM, "keeper: event loop");
     if (keeper.base)
         event_base_free(keeper.base);
+    close_state(&keeper);
     sc_close(&listener);
     sc_keeper_place_leave(&keeper.place);
     return r;

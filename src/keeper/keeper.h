@@ -9,6 +9,7 @@
 #define SC_KEEPER_SESSIONS_STANDARD 64
 #define SC_KEEPER_SESSIONS_MOST 1024
 #define SC_KEEPER_CLIENTS_MAX 64
+#define SC_KEEPER_GATES_MAX 256 /* connections of a gate */
 #define SC_KEEPER_POOL_STANDARD 4
 #define SC_KEEPER_POOL_MOST 64
 
@@ -17,6 +18,8 @@ struct sc_keeper_options {
     uint64_t idle_ns;      /* ends after so long without sessions and clients; 0: never */
     unsigned sessions;     /* most at once */
     unsigned pool;         /* most parked cells, of all shapes together; 0: none */
+    int gate_fd;           /* the door: docs/keeper.md, "Gates"; -1: no gate */
+    const char *state;     /* the state folder; NULL: sc_state_path. Used with a gate only */
     void (*serving)(void); /* called once, when clients can connect; or NULL */
 };
 

@@ -19,6 +19,7 @@
 
 #include "host/host.h"
 #include "keeper/entries.h"
+#include "keeper/identity.h"
 #include "keeper/keeper.h"
 #include "keeper/place.h"
 #include "keeper/request.h"
@@ -32,17 +33,39 @@ struct keeper {
     const struct sc_keeper_options *options;
     struct event_base *base;
     struct event *idle;
+    struct event *door;            /* NULL: no gate */
+    int state;                     /* folder, or -1 */
+    struct identities *identities; /* with a gate */
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
     TAILQ_HEAD(, shape) shapes;
     struct event *refill;
-    unsigned n_peers, n_sessions, n_shapes;
+    unsigned n_peers, n_gates, n_sessions, n_shapes;
     uid_t uid;
 };
 
 /* Starts or stops the idle clock. To be called when a peer or a session came or went. */
 void keeper_watch_idle(struct keeper *keeper);
+
+/* Who asks: a user at the keeper's own socket, or a tenant that a gate speaks for. */
+struct caller {
+    struct keeper *keeper;
+    uid_t uid;
+    struct tenant *tenant; /* NULL: at the keeper's own socket */
+};
+
+/* ---- door.c: a gate's way in ---- */
+
+int door_open(struct keeper *keeper, struct sc_err *err);
+void door_close(struct keeper *keeper);
+/* Takes what waits there. */
+void door_look(struct keeper *keeper);
+
+/* ---- policy.c: what a tenant may ask for ---- */
+
+/* NULL: this request is fine. Else the reply that refuses it. */
+char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request);
 
 /* ---- peer.c: one connection ---- */
 
@@ -50,6 +73,7 @@ struct peer {
     TAILQ_ENTRY(peer) entry;
     struct keeper *keeper;
     struct bufferevent *stream;
+    enum sc_keeper_kind kind;
     uid_t uid;
     enum sc_keeper_state state;
     struct sc_keeper_text text; /* a request that is not whole */
@@ -60,6 +84,8 @@ struct peer {
 
 /* Takes `sock` if its other end may speak here. */
 void peer_accept(struct keeper *keeper, int sock);
+/* Takes `sock`, which came through the door. */
+void peer_accept_gate(struct keeper *keeper, int sock);
 /* Cancels what it asked for. */
 void peer_free(struct peer *peer);
 /* Takes nothing more from it. Is there something that still has to go out? */
@@ -131,6 +157,7 @@ struct keeper_session {
     struct keeper *keeper;
     char id[SC_KEEPER_NAME_MAX + 1];
     uid_t owner;
+    struct tenant *tenant; /* NULL: the user's above, at the keeper's own socket */
     uint64_t since_ns;
     struct sc_spec spec;
     struct sc_host host;
@@ -150,20 +177,20 @@ struct keeper_session {
 };
 
 /* Takes request->spec. */
-int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+int session_open(const struct caller *caller, struct sc_keeper_request *request,
                  struct keeper_session **ret_session, struct sc_err *err);
 /* Kills what is left; calls that were not answered are now. */
 void session_close(struct keeper_session *session);
 /* One for a single run: without a name, in no list that is told. */
-int session_open_once(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+int session_open_once(const struct caller *caller, struct sc_keeper_request *request,
                       struct keeper_session **ret_session, struct sc_err *err);
-/* NULL: there is none that `uid` may use. */
-struct keeper_session *session_find(struct keeper *keeper, uid_t uid, const char *id);
+/* NULL: there is none that the caller may use. */
+struct keeper_session *session_find(const struct caller *caller, const char *id);
 /* After anything was asked of it: its clocks may have changed. */
 void session_arm(struct keeper_session *session);
 /* Heap JSON texts. */
 char *session_describe(const struct keeper_session *session);
-char *session_list(const struct keeper *keeper, uid_t uid);
+char *session_list(const struct caller *caller);
 
 /* ---- once.c: a single run in a session of its own ---- */
 
@@ -181,6 +208,7 @@ struct shape {
     struct keeper *keeper;
     char *key; /* NULL: it serves one request */
     uid_t owner;
+    struct tenant *tenant; /* as a session's */
     struct sc_spec spec;
     struct sc_host host;
     struct sc_plan *plan;
@@ -193,7 +221,7 @@ struct shape {
 
 /* Checks `spec` and finds or makes the shape it is served by, with one user more. When that serves only this
  * request, it has taken what was in `spec`. */
-int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct shape **ret_shape,
+int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **ret_shape,
               struct sc_err *err);
 void shape_let_go(struct shape *shape); /* one user less; NULL is fine */
 /* A parked cell, or NULL. */

@@ -156,11 +156,12 @@ static int take_for_call(struct peer *peer, const struct sc_frame *frame, const 
 
 static int take_frame(struct peer *peer, const struct sc_frame *frame, const uint8_t *payload)
 {
-    int r = sc_keeper_message_ok(frame, peer->state);
+    int r = sc_keeper_message_ok(frame, peer->state, peer->kind);
     if (r < 0)
         return r;
     switch (frame->type) {
     case SC_KEEPER_HELLO:
+    case SC_KEEPER_HELLO_GATE:
         return take_hello(peer, payload);
     case SC_KEEPER_REQUEST:
     case SC_KEEPER_MORE:
@@ -241,6 +242,35 @@ static void refuse(int sock, const char *message)
     close(sock);
 }
 
+static unsigned *count_of(const struct peer *peer)
+{
+    return peer->kind == SC_KEEPER_GATE ? &peer->keeper->n_gates : &peer->keeper->n_peers;
+}
+
+static void add_peer(struct keeper *keeper, int sock, enum sc_keeper_kind kind, uid_t uid)
+{
+    struct peer *peer = calloc(1, sizeof *peer);
+    if (!peer) {
+        close(sock);
+        return;
+    }
+    *peer = (struct peer){.keeper = keeper, .kind = kind, .uid = uid, .state = SC_KEEPER_NEW};
+    TAILQ_INIT(&peer->calls);
+    peer->stream = bufferevent_socket_new(keeper->base, sock, BEV_OPT_CLOSE_ON_FREE);
+    if (!peer->stream) {
+        close(sock);
+        free(peer);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&keeper->peers, peer, entry);
+    *count_of(peer) += 1;
+    bufferevent_setcb(peer->stream, on_readable, on_writable, on_event, peer);
+    bufferevent_setwatermark(peer->stream, EV_READ, 0, 2 * (SC_FRAME_MAX + sizeof(struct sc_frame)));
+    bufferevent_setwatermark(peer->stream, EV_WRITE, SC_KEEPER_QUEUE_ROOM / 2, 0);
+    bufferevent_enable(peer->stream, EV_READ | EV_WRITE);
+    keeper_watch_idle(keeper);
+}
+
 void peer_accept(struct keeper *keeper, int sock)
 {
     uid_t uid = 0;
@@ -252,26 +282,16 @@ void peer_accept(struct keeper *keeper, int sock)
         refuse(sock, "keeper: too many clients are connected");
         return;
     }
-    struct peer *peer = calloc(1, sizeof *peer);
-    if (!peer) {
-        close(sock);
+    add_peer(keeper, sock, SC_KEEPER_CLIENT, uid);
+}
+
+void peer_accept_gate(struct keeper *keeper, int sock)
+{
+    if (keeper->n_gates >= SC_KEEPER_GATES_MAX) {
+        refuse(sock, "keeper: too many connections of a gate");
         return;
     }
-    *peer = (struct peer){.keeper = keeper, .uid = uid, .state = SC_KEEPER_NEW};
-    TAILQ_INIT(&peer->calls);
-    peer->stream = bufferevent_socket_new(keeper->base, sock, BEV_OPT_CLOSE_ON_FREE);
-    if (!peer->stream) {
-        close(sock);
-        free(peer);
-        return;
-    }
-    TAILQ_INSERT_TAIL(&keeper->peers, peer, entry);
-    keeper->n_peers++;
-    bufferevent_setcb(peer->stream, on_readable, on_writable, on_event, peer);
-    bufferevent_setwatermark(peer->stream, EV_READ, 0, 2 * (SC_FRAME_MAX + sizeof(struct sc_frame)));
-    bufferevent_setwatermark(peer->stream, EV_WRITE, SC_KEEPER_QUEUE_ROOM / 2, 0);
-    bufferevent_enable(peer->stream, EV_READ | EV_WRITE);
-    keeper_watch_idle(keeper);
+    add_peer(keeper, sock, SC_KEEPER_GATE, (uid_t)-1);
 }
 
 void peer_free(struct peer *peer)
@@ -289,7 +309,7 @@ void peer_free(struct peer *peer)
     sc_keeper_text_fini(&peer->text);
     bufferevent_free(peer->stream);
     TAILQ_REMOVE(&keeper->peers, peer, entry);
-    keeper->n_peers--;
+    *count_of(peer) -= 1;
     free(peer);
     keeper_watch_idle(keeper);
 }

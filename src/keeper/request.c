@@ -40,49 +40,58 @@ enum field_bit {
     F_RANGE = 1 << 17,
     F_PARENTS = 1 << 18,
     F_RECURSIVE = 1 << 19,
+    F_IDENTITY = 1 << 20,
+    F_GATE = 1 << 21, /* of every request of a gate's but identify */
 };
 
+/* Which request may come from which kind of connection, with which fields, and what must be true of it. */
 struct row {
     const char *name;
     enum sc_keeper_verb verb;
+    unsigned kinds;
     unsigned needs;
     unsigned fields;
     enum sc_file_kind file;
 };
+#define BOTH (SC_KEEPER_CLIENT | SC_KEEPER_GATE)
 
 #define SESSION SC_KEEPER_NEEDS_SESSION
 #define ON_PATH (SESSION | SC_KEEPER_NEEDS_PATH)
 #define PATH_FIELDS (F_SESSION | F_PATH)
 
 static const struct row REQUESTS[] = {
-    {"session.start", SC_KEEPER_SESSION_START, 0, F_NAME | F_TIMES | F_SPEC},
-    {"session.list", SC_KEEPER_SESSION_LIST, 0, 0},
-    {"session.info", SC_KEEPER_SESSION_INFO, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
-    {"session.end", SC_KEEPER_SESSION_END, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
-    {"run", SC_KEEPER_RUN, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
-    {"once", SC_KEEPER_ONCE, 0, F_SPEC | F_OUTPUT},
-    {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, SESSION, F_SESSION | F_CONTEXT},
-    {"exec", SC_KEEPER_EXEC, SESSION | SC_KEEPER_NEEDS_COMMAND,
+    {"identify", SC_KEEPER_IDENTIFY, SC_KEEPER_GATE, SC_KEEPER_WITHOUT_AS, F_IDENTITY},
+    {"session.start", SC_KEEPER_SESSION_START, BOTH, 0, F_NAME | F_TIMES | F_SPEC},
+    {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
+    {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"run", SC_KEEPER_RUN, BOTH, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
+    {"once", SC_KEEPER_ONCE, BOTH, 0, F_SPEC | F_OUTPUT},
+    {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, BOTH, SESSION, F_SESSION | F_CONTEXT},
+    {"exec", SC_KEEPER_EXEC, BOTH, SESSION | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_OUTPUT | F_COMMAND | F_STDIN | F_LIMITS},
-    {"command", SC_KEEPER_COMMAND, SESSION | SC_KEEPER_TAKES_INPUT | SC_KEEPER_NEEDS_COMMAND,
+    {"command", SC_KEEPER_COMMAND, BOTH, SESSION | SC_KEEPER_TAKES_INPUT | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_COMMAND | F_LIMITS | F_TERMINAL | F_BACKGROUND},
-    {"process.list", SC_KEEPER_PROCESS_LIST, SESSION, F_SESSION},
-    {"process.signal", SC_KEEPER_PROCESS_SIGNAL, SESSION | SC_KEEPER_NEEDS_PROCESS,
+    {"process.list", SC_KEEPER_PROCESS_LIST, BOTH, SESSION, F_SESSION},
+    {"process.signal", SC_KEEPER_PROCESS_SIGNAL, BOTH, SESSION | SC_KEEPER_NEEDS_PROCESS,
      F_SESSION | F_PROCESS | F_SIGNAL},
-    {"context.list", SC_KEEPER_CONTEXT_LIST, SESSION, F_SESSION},
-    {"context.restart", SC_KEEPER_CONTEXT_RESTART, SESSION | SC_KEEPER_NEEDS_CONTEXT, F_SESSION | F_CONTEXT},
-    {"file.read", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_RANGE, SC_FILE_READ},
-    {"file.write", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE, SC_FILE_WRITE},
-    {"file.append", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE, SC_FILE_APPEND},
-    {"file.list", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_LIST},
-    {"file.stat", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_STAT},
-    {"file.mkdir", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_MODE | F_PARENTS, SC_FILE_MKDIR},
-    {"file.rename", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_NEEDS_TO, PATH_FIELDS | F_TO, SC_FILE_RENAME},
-    {"file.remove", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_RECURSIVE, SC_FILE_REMOVE},
-    {"file.chmod", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS | F_MODE, SC_FILE_CHMOD},
-    {"file.watch", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_WATCH},
-    {"file.tar_in", SC_KEEPER_FILE, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS, SC_FILE_TAR_IN},
-    {"file.tar_out", SC_KEEPER_FILE, ON_PATH, PATH_FIELDS, SC_FILE_TAR_OUT},
+    {"context.list", SC_KEEPER_CONTEXT_LIST, BOTH, SESSION, F_SESSION},
+    {"context.restart", SC_KEEPER_CONTEXT_RESTART, BOTH, SESSION | SC_KEEPER_NEEDS_CONTEXT,
+     F_SESSION | F_CONTEXT},
+    {"file.read", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_RANGE, SC_FILE_READ},
+    {"file.write", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE,
+     SC_FILE_WRITE},
+    {"file.append", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE,
+     SC_FILE_APPEND},
+    {"file.list", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_LIST},
+    {"file.stat", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_STAT},
+    {"file.mkdir", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_MODE | F_PARENTS, SC_FILE_MKDIR},
+    {"file.rename", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_NEEDS_TO, PATH_FIELDS | F_TO, SC_FILE_RENAME},
+    {"file.remove", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_RECURSIVE, SC_FILE_REMOVE},
+    {"file.chmod", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_MODE, SC_FILE_CHMOD},
+    {"file.watch", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_WATCH},
+    {"file.tar_in", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS, SC_FILE_TAR_IN},
+    {"file.tar_out", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_TAR_OUT},
 };
 #define N_REQUESTS (sizeof REQUESTS / sizeof *REQUESTS)
 
@@ -102,6 +111,32 @@ static int read_path(void *into, const json_t *value, const char *path, struct s
         return sc_err_usage(err, path, "%s: is empty; must be a path in the cell, . is the work folder",
                             path);
     return r;
+}
+
+static int read_secret(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_field_text(into, value, path, 128, err);
+}
+
+static int read_priority(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    int r = sc_field_u64(&number, value, path, SC_KEEPER_PRIORITY_MOST, err);
+    if (r == 0)
+        *(uint32_t *)into = (uint32_t)number;
+    return r;
+}
+
+static int read_deadline(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    if (!json_is_number(value))
+        return sc_json_wrong_type(path, value, "a number", err);
+    double ms = json_number_value(value);
+    if (!(ms >= 1) || ms > SC_KEEPER_DEADLINE_MS_MAX)
+        return sc_err_usage(err, path, "%s: %.15g: allowed are 1 to %.15g", path, ms,
+                            SC_KEEPER_DEADLINE_MS_MAX);
+    *(uint64_t *)into = (uint64_t)(ms * (double)SC_NS_PER_MS);
+    return 0;
 }
 
 static int read_duration(void *into, const json_t *value, const char *path, double most_ms,
@@ -227,6 +262,11 @@ struct field_row {
 };
 
 static const struct field_row FIELDS[] = {
+    {"as", F_GATE, read_secret, OFFSET(as)},
+    {"priority", F_GATE, read_priority, OFFSET(priority)},
+    {"deadline_ms", F_GATE, read_deadline, OFFSET(deadline_ns)},
+    {"key", F_IDENTITY, read_secret, OFFSET(key)},
+    {"peer", F_IDENTITY, read_secret, OFFSET(peer)},
     {"session", F_SESSION, read_name, OFFSET(session)},
     {"name", F_NAME, read_name, OFFSET(name)},
     {"idle_ms", F_TIMES, read_idle, OFFSET(idle_ns)},
@@ -299,7 +339,7 @@ static int unknown_field(const struct row *row, const char *name, struct sc_err 
     char path[SC_ERR_FIELD_MAX];
     size_t n = 0;
     for (size_t i = 0; i < N_FIELDS; i++)
-        if (FIELDS[i].bit & row->fields)
+        if (FIELDS[i].bit & row->fields & ~F_GATE)
             names[n++] = FIELDS[i].name;
     sc_json_join_path(path, "", name);
     return sc_json_unknown_field(path, name, names, err);
@@ -309,6 +349,7 @@ static int unknown_field(const struct row *row, const char *name, struct sc_err 
 static int read_fields(struct sc_keeper_request *request, const struct row *row, const json_t *object,
                        json_t *of_spec, struct sc_err *err)
 {
+    const unsigned fields = row->fields | (row->needs & SC_KEEPER_WITHOUT_AS ? 0 : F_GATE);
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value)
@@ -317,7 +358,7 @@ static int read_fields(struct sc_keeper_request *request, const struct row *row,
         int r = 0;
         if (!strcmp(name, "request"))
             continue;
-        while (field < end && (!(field->bit & row->fields) || strcmp(field->name, name)))
+        while (field < end && (!(field->bit & fields) || strcmp(field->name, name)))
             field++;
         if (field == end)
             return unknown_field(row, name, err);
@@ -327,6 +368,7 @@ static int read_fields(struct sc_keeper_request *request, const struct row *row,
             r = field->read((char *)request + field->offset, value, name, err);
         if (r < 0)
             return r;
+        request->of_gate |= field->bit == F_GATE;
     }
     return 0;
 }
@@ -414,6 +456,8 @@ static int check(const struct sc_keeper_request *request, struct sc_err *err)
         return missing("mode", err);
     if (request->background && request->pty)
         return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
+    if (request->verb == SC_KEEPER_IDENTIFY && !request->key == !request->peer)
+        return sc_err_usage(err, "key", "key: either key or peer must be given");
     if (request->verb == SC_KEEPER_ONCE)
         return check_once(&request->spec, err);
     return request->verb == SC_KEEPER_RUN ? check_code(request, err) : 0;
@@ -429,6 +473,8 @@ static int read_object(struct sc_keeper_request *request, const json_t *object, 
         return r;
     request->verb = row->verb;
     request->needs = row->needs;
+    request->kinds = row->kinds;
+    request->priority = SC_KEEPER_PRIORITY_STANDARD;
     request->file = row->file;
     if (row->fields & F_CODE)
         request->spec.mode = SC_MODE_RICH;
@@ -473,11 +519,17 @@ int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, 
 
 void sc_keeper_request_fini(struct sc_keeper_request *request)
 {
+    free(request->as);
+    if (request->key)
+        explicit_bzero(request->key, strlen(request->key));
+    free(request->key);
+    free(request->peer);
     free(request->session);
     free(request->name);
     free(request->context);
     free(request->path);
     free(request->to);
     sc_spec_fini(&request->spec);
+    request->as = request->key = request->peer = NULL;
     request->session = request->name = request->context = request->path = request->to = NULL;
 }

@@ -24,6 +24,7 @@ enum sc_keeper_verb {
     SC_KEEPER_CONTEXT_LIST,
     SC_KEEPER_CONTEXT_RESTART,
     SC_KEEPER_FILE,
+    SC_KEEPER_IDENTIFY,
 };
 
 /* What is true of a request before its own fields are looked at; bits. */
@@ -35,13 +36,21 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_COMMAND = 1 << 4,
     SC_KEEPER_NEEDS_CONTEXT = 1 << 5,
     SC_KEEPER_NEEDS_PROCESS = 1 << 6,
+    SC_KEEPER_WITHOUT_AS = 1 << 8,   /* of a gate: asks for nobody in particular */
     SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
 };
 
 struct sc_keeper_request {
     enum sc_keeper_verb verb;
     unsigned needs;         /* enum sc_keeper_needs */
+    unsigned kinds;         /* enum sc_keeper_kind: connections that it may come from */
     enum sc_file_kind file; /* of FILE */
+
+    char *as;             /* of a gate: the token of whom it speaks for; never given by a client */
+    char *key, *peer;     /* of IDENTIFY: exactly one */
+    uint32_t priority;    /* 0 to 9 */
+    uint64_t deadline_ns; /* how long it may wait for its turn; 0: not given */
+    bool of_gate;         /* a field was given that only a gate may give */
 
     char *session, *name, *context;
     char *path, *to;
@@ -65,6 +74,10 @@ struct sc_keeper_request {
 int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, size_t len,
                            struct sc_err *err);
 void sc_keeper_request_fini(struct sc_keeper_request *request);
+
+#define SC_KEEPER_PRIORITY_STANDARD 5
+#define SC_KEEPER_PRIORITY_MOST 9
+#define SC_KEEPER_DEADLINE_MS_MAX 3600000.0
 
 /* A name that a client gives: of a session, of a context. */
 #define SC_KEEPER_NAME_MAX 64

@@ -66,12 +66,13 @@ void session_arm(struct keeper_session *session)
     evtimer_add(session->timer, &wait);
 }
 
-static bool is_taken(const struct keeper *keeper, const char *id)
+/* Names are a tenant's own; those at the keeper's own socket share theirs. */
+static bool is_taken(const struct keeper *keeper, const struct tenant *tenant, const char *id)
 {
     const struct keeper_session *session;
     TAILQ_FOREACH(session, &keeper->sessions, entry)
     {
-        if (!strcmp(session->id, id))
+        if (session->tenant == tenant && !strcmp(session->id, id))
             return true;
     }
     return false;
@@ -80,7 +81,7 @@ static bool is_taken(const struct keeper *keeper, const char *id)
 static int choose_id(struct keeper_session *session, const char *name, struct sc_err *err)
 {
     uint8_t bytes[16];
-    if (name && is_taken(session->keeper, name))
+    if (name && is_taken(session->keeper, session->tenant, name))
         return sc_err_usage(err, "name", "name: %s: a session of this name is alive; must be another", name);
     if (name) {
         snprintf(session->id, sizeof session->id, "%s", name);
@@ -161,9 +162,9 @@ static void session_free(struct keeper_session *session)
     free(session);
 }
 
-static int make_session(struct keeper *keeper, uid_t owner, struct keeper_session **ret_session,
-                        struct sc_err *err)
+static int make_session(const struct caller *caller, struct keeper_session **ret_session, struct sc_err *err)
 {
+    struct keeper *keeper = caller->keeper;
     unsigned most = keeper->options->sessions;
     if (keeper->n_sessions >= most)
         return sc_err_set(
@@ -174,7 +175,8 @@ static int make_session(struct keeper *keeper, uid_t owner, struct keeper_sessio
     struct keeper_session *session = calloc(1, sizeof *session);
     if (!session)
         return sc_err_sys(err, -ENOMEM, "session");
-    *session = (struct keeper_session){.keeper = keeper, .owner = owner, .since_ns = sc_now_ns()};
+    *session = (struct keeper_session){
+        .keeper = keeper, .owner = caller->uid, .tenant = caller->tenant, .since_ns = sc_now_ns()};
     TAILQ_INIT(&session->calls);
     sc_spec_init(&session->spec);
     *ret_session = session;
@@ -197,11 +199,11 @@ static int add_session(struct keeper_session *session, int r, struct keeper_sess
     return 0;
 }
 
-int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+int session_open(const struct caller *caller, struct sc_keeper_request *request,
                  struct keeper_session **ret_session, struct sc_err *err)
 {
     struct keeper_session *session = NULL;
-    int r = make_session(keeper, owner, &session, err);
+    int r = make_session(caller, &session, err);
     if (!session)
         return r;
     session->spec = request->spec;
@@ -212,14 +214,14 @@ int session_open(struct keeper *keeper, uid_t owner, struct sc_keeper_request *r
     return add_session(session, r, ret_session);
 }
 
-int session_open_once(struct keeper *keeper, uid_t owner, struct sc_keeper_request *request,
+int session_open_once(const struct caller *caller, struct sc_keeper_request *request,
                       struct keeper_session **ret_session, struct sc_err *err)
 {
     struct keeper_session *session = NULL;
-    int r = make_session(keeper, owner, &session, err);
+    int r = make_session(caller, &session, err);
     if (!session)
         return r;
-    r = shape_get(keeper, owner, &request->spec, &session->shape, err);
+    r = shape_get(caller, &request->spec, &session->shape, err);
     if (r == 0)
         r = open_once_cell(session, err);
     return add_session(session, r, ret_session);
@@ -252,20 +254,29 @@ void session_close(struct keeper_session *session)
     keeper_watch_idle(keeper);
 }
 
-static bool may_use(const struct keeper_session *session, uid_t uid)
+/* A tenant its own; a user at the keeper's socket its own, and all of the tenants' as the keeper's own user;
+ * root all. */
+static bool may_use(const struct keeper_session *session, const struct caller *caller)
 {
-    return session->owner == uid || uid == 0;
+    if (caller->tenant)
+        return session->tenant == caller->tenant;
+    if (session->tenant)
+        return caller->uid == caller->keeper->uid || caller->uid == 0;
+    return session->owner == caller->uid || caller->uid == 0;
 }
 
-struct keeper_session *session_find(struct keeper *keeper, uid_t uid, const char *id)
+struct keeper_session *session_find(const struct caller *caller, const char *id)
 {
-    struct keeper_session *session;
-    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    struct keeper_session *session, *others = NULL;
+    TAILQ_FOREACH(session, &caller->keeper->sessions, entry)
     {
-        if (!strcmp(session->id, id) && may_use(session, uid))
+        if (strcmp(session->id, id) || !may_use(session, caller))
+            continue;
+        if (session->tenant == caller->tenant)
             return session;
+        others = session; /* of the same name, seen by an operator */
     }
-    return NULL;
+    return others;
 }
 
 /* What the session tells of itself, with what the keeper knows. */
@@ -278,7 +289,9 @@ static json_t *value_of(const struct keeper_session *session)
     free(text);
     if (r == 0)
         r = json_object_set_new(value, "session", json_string(session->id));
-    if (r == 0)
+    if (r == 0 && session->tenant)
+        r = json_object_set_new(value, "tenant", json_string(session->tenant->name));
+    else if (r == 0)
         r = json_object_set_new(value, "uid", json_integer(session->owner));
     if (r < 0) {
         json_decref(value);
@@ -295,14 +308,14 @@ char *session_describe(const struct keeper_session *session)
     return text;
 }
 
-char *session_list(const struct keeper *keeper, uid_t uid)
+char *session_list(const struct caller *caller)
 {
     const struct keeper_session *session;
     json_t *list = json_array();
     int r = 0;
-    TAILQ_FOREACH(session, &keeper->sessions, entry)
+    TAILQ_FOREACH(session, &caller->keeper->sessions, entry)
     {
-        if (may_use(session, uid) && *session->id && r == 0)
+        if (may_use(session, caller) && *session->id && r == 0)
             r = json_array_append_new(list, value_of(session));
     }
     json_t *value = r == 0 ? json_pack("{s:O}", "sessions", list) : NULL;

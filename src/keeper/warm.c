@@ -207,15 +207,17 @@ static int make_pool(struct shape *shape, struct sc_err *err)
 }
 
 /* Takes `spec` and `key`; a key makes it one that stays. */
-static int make_shape(struct keeper *keeper, uid_t owner, struct sc_spec *spec, char *key,
-                      struct shape **ret_shape, struct sc_err *err)
+static int make_shape(const struct caller *caller, struct sc_spec *spec, char *key, struct shape **ret_shape,
+                      struct sc_err *err)
 {
+    struct keeper *keeper = caller->keeper;
     struct shape *shape = calloc(1, sizeof *shape);
     if (!shape) {
         free(key);
         return sc_err_sys(err, -ENOMEM, "shape");
     }
-    *shape = (struct shape){.keeper = keeper, .key = key, .owner = owner, .made_ns = sc_now_ns()};
+    *shape = (struct shape){
+        .keeper = keeper, .key = key, .owner = caller->uid, .tenant = caller->tenant, .made_ns = sc_now_ns()};
     shape->spec = *spec;
     sc_spec_init(spec);
     int r = make_plan(shape, err);
@@ -233,13 +235,14 @@ static int make_shape(struct keeper *keeper, uid_t owner, struct sc_spec *spec, 
     return 0;
 }
 
-static struct shape *find(struct keeper *keeper, uid_t owner, const char *key)
+static struct shape *find(const struct caller *caller, const char *key)
 {
     struct shape *shape;
-    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    TAILQ_FOREACH(shape, &caller->keeper->shapes, entry)
     {
+        bool theirs = shape->tenant == caller->tenant && (shape->tenant || shape->owner == caller->uid);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): drop() takes out of the list what it frees */
-        if (shape->owner == owner && !strcmp(shape->key, key))
+        if (theirs && !strcmp(shape->key, key))
             return shape;
     }
     return NULL;
@@ -264,37 +267,37 @@ static void forget_shapes(struct keeper *keeper)
 }
 
 /* One that stays, for all requests of this kind; 0 and NULL: it is not to be had. */
-static int get_pooled(struct keeper *keeper, uid_t owner, const struct sc_spec *spec,
-                      struct shape **ret_shape, struct sc_err *err)
+static int get_pooled(const struct caller *caller, const struct sc_spec *spec, struct shape **ret_shape,
+                      struct sc_err *err)
 {
+    struct keeper *keeper = caller->keeper;
     struct sc_spec of_shape;
     int r = sc_shape_of(spec, &of_shape);
     if (r < 0)
         return sc_err_sys(err, r, "shape");
     char *key = sc_shape_key(&of_shape);
     forget_shapes(keeper);
-    *ret_shape = key ? find(keeper, owner, key) : NULL;
+    *ret_shape = key ? find(caller, key) : NULL;
     if (!key)
         r = sc_err_sys(err, -ENOMEM, "shape");
     else if (*ret_shape || keeper->n_shapes >= SHAPES_MOST)
         free(key);
     else
-        r = make_shape(keeper, owner, &of_shape, key, ret_shape, err);
+        r = make_shape(caller, &of_shape, key, ret_shape, err);
     sc_spec_fini(&of_shape);
     return r;
 }
 
-int shape_get(struct keeper *keeper, uid_t owner, struct sc_spec *spec, struct shape **ret_shape,
-              struct sc_err *err)
+int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **ret_shape, struct sc_err *err)
 {
     struct shape *shape = NULL;
     int r = sc_recipe_apply(spec, err);
     if (r == 0)
         r = sc_spec_check(spec, 0, err);
-    if (r == 0 && keeper->options->pool && !sc_shape_misfit(spec))
-        r = get_pooled(keeper, owner, spec, &shape, err);
+    if (r == 0 && caller->keeper->options->pool && !sc_shape_misfit(spec))
+        r = get_pooled(caller, spec, &shape, err);
     if (r == 0 && !shape)
-        r = make_shape(keeper, owner, spec, NULL, &shape, err);
+        r = make_shape(caller, spec, NULL, &shape, err);
     if (!shape)
         return r;
     shape->users++;

@@ -7,32 +7,36 @@
 #define HELLO_SIZE sizeof(struct sc_keeper_hello)
 #define SIZE_SIZE sizeof(struct sc_keeper_size)
 
-/* One message to the keeper: the states it may come in, its sizes, and whether it is about a request. */
+#define BOTH (SC_KEEPER_CLIENT | SC_KEEPER_GATE)
+
+/* One message to the keeper: the states it may come in, the kinds of connection it may come from, its sizes,
+ * and whether it is about a request. */
 struct rule {
-    unsigned states;
+    unsigned states, kinds;
     uint32_t least, most;
     uint16_t type;
     bool about_request;
 };
 
 static const struct rule RULES[] = {
-    {SC_KEEPER_NEW, HELLO_SIZE, HELLO_SIZE, SC_KEEPER_HELLO, false},
-    {SC_KEEPER_READY, sizeof(struct sc_keeper_text_head) + 1, SC_FRAME_MAX, SC_KEEPER_REQUEST, true},
-    {SC_KEEPER_TEXT, 1, SC_FRAME_MAX, SC_KEEPER_MORE, true},
-    {ANY_TIME, 1, SC_FRAME_MAX, SC_KEEPER_DATA, true},
-    {ANY_TIME, 0, 0, SC_KEEPER_DATA_END, true},
-    {ANY_TIME, 0, 0, SC_KEEPER_CANCEL, true},
-    {ANY_TIME, SIZE_SIZE, SIZE_SIZE, SC_KEEPER_RESIZE, true},
+    {SC_KEEPER_NEW, SC_KEEPER_CLIENT, HELLO_SIZE, HELLO_SIZE, SC_KEEPER_HELLO, false},
+    {SC_KEEPER_NEW, SC_KEEPER_GATE, HELLO_SIZE, HELLO_SIZE, SC_KEEPER_HELLO_GATE, false},
+    {SC_KEEPER_READY, BOTH, sizeof(struct sc_keeper_text_head) + 1, SC_FRAME_MAX, SC_KEEPER_REQUEST, true},
+    {SC_KEEPER_TEXT, BOTH, 1, SC_FRAME_MAX, SC_KEEPER_MORE, true},
+    {ANY_TIME, BOTH, 1, SC_FRAME_MAX, SC_KEEPER_DATA, true},
+    {ANY_TIME, BOTH, 0, 0, SC_KEEPER_DATA_END, true},
+    {ANY_TIME, BOTH, 0, 0, SC_KEEPER_CANCEL, true},
+    {ANY_TIME, BOTH, SIZE_SIZE, SIZE_SIZE, SC_KEEPER_RESIZE, true},
 };
 
-int sc_keeper_message_ok(const struct sc_frame *frame, enum sc_keeper_state state)
+int sc_keeper_message_ok(const struct sc_frame *frame, enum sc_keeper_state state, enum sc_keeper_kind kind)
 {
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
         const struct rule *rule = &RULES[i];
         if (rule->type != frame->type)
             continue;
-        bool ok = (rule->states & state) && frame->len >= rule->least && frame->len <= rule->most &&
-                  rule->about_request == (frame->channel != 0);
+        bool ok = (rule->states & state) && (rule->kinds & kind) && frame->len >= rule->least &&
+                  frame->len <= rule->most && rule->about_request == (frame->channel != 0);
         return ok ? 0 : -EPROTO;
     }
     return -EPROTO;

@@ -21,13 +21,14 @@
 
 enum sc_keeper_message {
     /* client → keeper */
-    SC_KEEPER_HELLO = 1, /* struct sc_keeper_hello; first, once */
-    SC_KEEPER_REQUEST,   /* struct sc_keeper_text_head + first piece of a JSON object: opens the channel */
-    SC_KEEPER_MORE,      /* next piece of it; no other REQUEST may come before the last */
-    SC_KEEPER_DATA,      /* bytes for the request's input, within the credit */
-    SC_KEEPER_DATA_END,  /* the input is at its end */
-    SC_KEEPER_CANCEL,    /* ends what the request started; its REPLY still comes */
-    SC_KEEPER_RESIZE,    /* struct sc_keeper_size: of the request's terminal */
+    SC_KEEPER_HELLO = 1,  /* struct sc_keeper_hello; first, once */
+    SC_KEEPER_REQUEST,    /* struct sc_keeper_text_head + first piece of a JSON object: opens the channel */
+    SC_KEEPER_MORE,       /* next piece of it; no other REQUEST may come before the last */
+    SC_KEEPER_DATA,       /* bytes for the request's input, within the credit */
+    SC_KEEPER_DATA_END,   /* the input is at its end */
+    SC_KEEPER_CANCEL,     /* ends what the request started; its REPLY still comes */
+    SC_KEEPER_RESIZE,     /* struct sc_keeper_size: of the request's terminal */
+    SC_KEEPER_HELLO_GATE, /* as HELLO, of a gate */
     /* keeper → client */
     SC_KEEPER_WELCOME = 64, /* struct sc_keeper_hello; answers HELLO */
     SC_KEEPER_OUTPUT,       /* struct sc_keeper_output_head + bytes */
@@ -63,6 +64,7 @@ struct sc_keeper_output_head {
 #define SC_KEEPER_REPLY_MAX (256u * 1024 * 1024)
 #define SC_KEEPER_INPUT_WINDOW (256u * 1024) /* a request's input starts with this much credit */
 #define SC_KEEPER_CALLS_MAX 64               /* requests of one client at once */
+#define SC_KEEPER_GATE_CALLS_MAX 1024        /* of one connection of a gate */
 /* Output of a command or a file waits inside the cell while so much waits for the client … */
 #define SC_KEEPER_QUEUE_ROOM (1024u * 1024)
 /* … and a client for which so much waits all the same (results) is cut off. */
@@ -75,8 +77,26 @@ enum sc_keeper_state {
     SC_KEEPER_READY = 1 << 1, /* HELLO was fine */
     SC_KEEPER_TEXT = 1 << 2,  /* a request's text has begun and is not whole */
 };
-/* Of a message to the keeper. 0, or -EPROTO: not in this state, not of this size, or not on this channel. */
-int sc_keeper_message_ok(const struct sc_frame *frame, enum sc_keeper_state state);
+/* Where a connection comes from; bits. Never told by what it says itself. */
+enum sc_keeper_kind {
+    SC_KEEPER_CLIENT = 1 << 0, /* through the keeper's socket */
+    SC_KEEPER_GATE = 1 << 1,   /* through the door */
+};
+/* Of a message to the keeper. 0, or -EPROTO: not in this state, not from this kind of connection, not of this
+ * size, or not on this channel. */
+int sc_keeper_message_ok(const struct sc_frame *frame, enum sc_keeper_state state, enum sc_keeper_kind kind);
+
+/* ---- the door: what a gate says beside its connections; docs/keeper.md, "Gates" ---- */
+
+enum sc_keeper_door_what {
+    SC_KEEPER_DOOR_CONNECT = 1, /* with one descriptor: from now on a connection of kind gate */
+    SC_KEEPER_DOOR_PEER, /* with one descriptor: a client's socket; its peer's uid is kept under `nonce` */
+};
+#define SC_KEEPER_NONCE 16
+struct sc_keeper_door_message {
+    uint32_t what;
+    uint8_t nonce[SC_KEEPER_NONCE];
+};
 
 /* ---- texts in pieces ---- */
 

@@ -38,7 +38,7 @@ static void read_frames(const uint8_t *data, size_t size)
         memcpy(copy, data + 3, len);
         data += 3 + len;
         size -= 3 + len;
-        int r = sc_keeper_message_ok(&frame, state);
+        int r = sc_keeper_message_ok(&frame, state, SC_KEEPER_CLIENT);
         if (r == 0 && frame.type == SC_KEEPER_REQUEST)
             r = sc_keeper_text_first(&text, 1, copy, len, 100000);
         else if (r == 0 && frame.type == SC_KEEPER_MORE)

@@ -9,10 +9,28 @@
 
 #include "keeper/wire.h"
 
-static int judge(uint16_t type, uint16_t channel, uint32_t len, enum sc_keeper_state state)
+static int judge_from(enum sc_keeper_kind kind, uint16_t type, uint16_t channel, uint32_t len,
+                      enum sc_keeper_state state)
 {
     const struct sc_frame frame = {.type = type, .channel = channel, .len = len};
-    return sc_keeper_message_ok(&frame, state);
+    return sc_keeper_message_ok(&frame, state, kind);
+}
+
+static int judge(uint16_t type, uint16_t channel, uint32_t len, enum sc_keeper_state state)
+{
+    return judge_from(SC_KEEPER_CLIENT, type, channel, len, state);
+}
+
+static void each_kind_has_its_hello(void **state)
+{
+    (void)state;
+    assert_int_equal(judge_from(SC_KEEPER_CLIENT, SC_KEEPER_HELLO, 0, 8, SC_KEEPER_NEW), 0);
+    assert_int_equal(judge_from(SC_KEEPER_CLIENT, SC_KEEPER_HELLO_GATE, 0, 8, SC_KEEPER_NEW), -EPROTO);
+    assert_int_equal(judge_from(SC_KEEPER_GATE, SC_KEEPER_HELLO_GATE, 0, 8, SC_KEEPER_NEW), 0);
+    assert_int_equal(judge_from(SC_KEEPER_GATE, SC_KEEPER_HELLO, 0, 8, SC_KEEPER_NEW), -EPROTO);
+    assert_int_equal(judge_from(SC_KEEPER_GATE, SC_KEEPER_HELLO_GATE, 0, 8, SC_KEEPER_READY), -EPROTO);
+    assert_int_equal(judge_from(SC_KEEPER_GATE, SC_KEEPER_REQUEST, 1, 10, SC_KEEPER_NEW), -EPROTO);
+    assert_int_equal(judge_from(SC_KEEPER_GATE, SC_KEEPER_REQUEST, 1, 10, SC_KEEPER_READY), 0);
 }
 
 static void messages_in_their_states(void **state)
@@ -156,11 +174,9 @@ static void hostile_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_in_their_states),
-        cmocka_unit_test(sizes_and_channels),
-        cmocka_unit_test(texts_come_out_as_they_went_in),
-        cmocka_unit_test(a_failed_send_ends_it),
-        cmocka_unit_test(hostile_pieces),
+        cmocka_unit_test(messages_in_their_states), cmocka_unit_test(each_kind_has_its_hello),
+        cmocka_unit_test(sizes_and_channels),       cmocka_unit_test(texts_come_out_as_they_went_in),
+        cmocka_unit_test(a_failed_send_ends_it),    cmocka_unit_test(hostile_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

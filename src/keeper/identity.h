@@ -1,0 +1,50 @@
+/* Whom a gate speaks for: keys and peers exchanged for tokens, tokens for tenants. */
+#ifndef SC_KEEPER_IDENTITY_H
+#define SC_KEEPER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "keeper/keys.h"
+#include "keeper/quotas.h"
+#include "keeper/wire.h"
+
+#define SC_TOKEN 33 /* 32 hexadecimal digits, with its NUL */
+
+/* Made when it is first identified, and kept for the keeper's life: at most as many as there are keys and
+ * users that have come. */
+struct tenant {
+    TAILQ_ENTRY(tenant) entry;
+    char name[SC_TENANT_NAME];
+    const struct sc_quota *quota; /* in force now; never NULL */
+};
+
+/* One key, or one user at a unix socket. */
+struct identity {
+    TAILQ_ENTRY(identity) entry;
+    char token[SC_TOKEN];
+    char key[SC_KEY_ID]; /* "": a user */
+    int64_t expires_s;   /* 0: never */
+    uid_t uid;
+    struct tenant *tenant;
+};
+
+struct identities; /* all of it */
+
+/* Reads keys and quotas from the state folder, a descriptor that is borrowed. */
+int identities_open(int folder, struct identities **ret_all, struct sc_err *err);
+void identities_free(struct identities *all);
+
+/* Keeps the uid of a client of the gate's. */
+void identities_keep_peer(struct identities *all, const uint8_t nonce[SC_KEEPER_NONCE], uid_t uid);
+/* Exactly one of the two is given. *ret_identity NULL: no such key or peer. 0, or a story. */
+int identities_take(struct identities *all, const char *key, const char *peer, struct identity **ret_identity,
+                    struct sc_err *err);
+/* NULL: not valid (any more). */
+struct identity *identities_find(struct identities *all, const char *token);
+/* Why the files in the state folder are not in force as they are, or NULL. */
+const char *identities_trouble(const struct identities *all);
+
+#endif

@@ -1,0 +1,96 @@
+/* What a tenant may ask for at all, before anything is looked up or made. A request of a gate's is a
+ * stranger's: paths of the host would be read with the keeper's rights, and a control group or a processor is
+ * the operator's to choose. */
+#include <stdio.h>
+#include <string.h>
+
+#include "keeper/parts.h"
+#include "keeper/reply.h"
+
+#define NOT_YOURS "names something of the host's; not allowed through the service"
+
+static char *forbidden(const char *field, const char *why)
+{
+    char message[SC_ERR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "%s: %s", field, why);
+    return sc_keeper_reply_error("forbidden", field, message);
+}
+
+static bool has_host_file(const struct sc_spec *spec, size_t *ret_at)
+{
+    for (size_t i = 0; i < spec->n_files; i++) {
+        if (spec->files[i].host) {
+            *ret_at = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Built-in sets have names; what has a slash or a dot is a file. */
+static bool has_rule_file(const struct sc_validate *validate)
+{
+    for (size_t i = 0; i < validate->rules.n; i++)
+        if (strpbrk(validate->rules.v[i], "/."))
+            return true;
+    return false;
+}
+
+static char *refuse_places(const struct sc_spec *spec)
+{
+    const struct {
+        bool given;
+        const char *field;
+    } rows[] = {
+        {spec->program, "spec.program"},
+        {spec->n_dirs > 0, "spec.dirs"},
+        {spec->n_outs > 0, "spec.out"},
+        {spec->root, "spec.root"},
+        {spec->venv, "spec.venv"},
+        {spec->interpreter, "spec.interpreter"},
+        {spec->cgroup_parent, "spec.cgroup_parent"},
+        {spec->pin, "spec.pin"},
+        {has_rule_file(&spec->validate), "spec.validate.rules"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            return forbidden(rows[i].field, NOT_YOURS);
+    size_t at = 0;
+    if (has_host_file(spec, &at)) {
+        char field[SC_ERR_FIELD_MAX];
+        snprintf(field, sizeof field, "spec.files[%zu].host", at);
+        return forbidden(field, NOT_YOURS);
+    }
+    return NULL;
+}
+
+static char *refuse_template(const struct sc_quota *quota, const struct sc_spec *spec)
+{
+    if (!quota->some_templates)
+        return NULL;
+    for (size_t i = 0; spec->template && i < quota->templates.n; i++)
+        if (!strcmp(quota->templates.v[i], spec->template))
+            return NULL;
+    return forbidden("spec.template", spec->template ? "not one of those that this tenant may use"
+                                                     : "must be given: this tenant may only use templates");
+}
+
+char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request)
+{
+    const struct sc_spec *spec = &request->spec;
+    if (request->verb != SC_KEEPER_ONCE && request->verb != SC_KEEPER_SESSION_START)
+        return has_rule_file(&spec->validate) ? forbidden("validate.rules", NOT_YOURS) : NULL;
+    char *refusal = refuse_places(spec);
+    if (!refusal)
+        refusal = refuse_template(quota, spec);
+    if (!refusal && (spec->allow_degraded & ~quota->allow_degraded))
+        refusal = forbidden("spec.allow_degraded", "weaker than this tenant may accept");
+    if (!refusal && request->total_ns > quota->session_ns) {
+        char why[100];
+        snprintf(why, sizeof why, "%llu: at most %llu are allowed to this tenant",
+                 (unsigned long long)(request->total_ns / SC_NS_PER_MS),
+                 (unsigned long long)(quota->session_ns / SC_NS_PER_MS));
+        refusal = forbidden("total_ms", why);
+    }
+    return refusal;
+}
