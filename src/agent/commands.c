@@ -42,7 +42,7 @@ struct sc_command *sc_command_open(struct sc_commands *commands, uint16_t channe
         /* Not the rings: they are large, and only `used` bytes of them mean something. */
         command->channel = channel;
         command->is_file = command->has_started = command->has_exited = command->is_over = false;
-        command->was_signaled = command->timed_out = false;
+        command->was_signaled = command->timed_out = command->is_unread = false;
         command->owes = command->flags = 0;
         command->report = command->terminal = -1;
         command->operation = command->pid = 0;
@@ -55,6 +55,7 @@ struct sc_command *sc_command_open(struct sc_commands *commands, uint16_t channe
             input->is_open = input->is_ended = false;
             input->start = input->used = input->owed = 0;
             input->allowed = SC_INPUT_CREDIT;
+            input->passed = 0;
         }
         for (int n = 0; n < SC_OUTPUTS; n++)
             command->outputs[n] = (struct sc_output){.fd = -1};

@@ -26,6 +26,7 @@ struct sc_input {
     uint32_t start, used; /* a ring: what the pipe had no room for */
     uint32_t owed;        /* passed on, and not yet given back as credit */
     uint32_t allowed;     /* the supervisor's credit */
+    uint64_t passed;      /* ever */
     uint8_t ring[SC_INPUT_CREDIT];
 };
 
@@ -65,6 +66,7 @@ struct sc_command {
     uint64_t start_ns, kill_ns, give_up_ns; /* 0: not set */
     uint64_t signals[3];                    /* wanted, by enum sc_signal_whom; bit number − 1 */
     bool was_signaled, timed_out;
+    bool is_unread; /* what stood in the runner's stream, when its reader went */
     char name[sizeof((struct sc_msg_listed *)0)->name];
     struct sc_input inputs[SC_INPUTS];
     struct sc_output outputs[SC_OUTPUTS];
@@ -117,6 +119,8 @@ void sc_command_signal(struct sc_command *command, int number, uint32_t whom);
 /* Bytes for an input within its credit; the end after them. */
 void sc_input_take(struct sc_command *command, struct sc_input *input, const uint8_t *data, uint32_t len);
 void sc_input_end(struct sc_command *command, struct sc_input *input);
+/* Nothing more goes into it. */
+void sc_input_drop(struct sc_command *command, struct sc_input *input);
 /* Moves what the pipe takes. */
 void sc_input_flush(struct sc_command *command, struct sc_input *input);
 /* Whether a frame may be sent without waiting; remembers when not. */

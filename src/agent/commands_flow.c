@@ -46,7 +46,7 @@ static void close_input(struct sc_command *command, struct sc_input *input)
 }
 
 /* Nobody reads any more: what comes is thrown away, and counts as taken. */
-static void drop(struct sc_command *command, struct sc_input *input)
+void sc_input_drop(struct sc_command *command, struct sc_input *input)
 {
     input->owed += input->used;
     input->used = 0;
@@ -70,8 +70,14 @@ static ssize_t put(struct sc_command *command, struct sc_input *input, const uin
     if (n >= 0)
         return n;
     if (errno != EAGAIN && errno != EINTR)
-        drop(command, input);
+        sc_input_drop(command, input);
     return -1;
+}
+
+static void pass(struct sc_input *input, uint32_t n)
+{
+    input->owed += n;
+    input->passed += n;
 }
 
 void sc_input_flush(struct sc_command *command, struct sc_input *input)
@@ -84,7 +90,7 @@ void sc_input_flush(struct sc_command *command, struct sc_input *input)
             break;
         input->start = (input->start + (uint32_t)n) % SC_INPUT_CREDIT;
         input->used -= (uint32_t)n;
-        input->owed += (uint32_t)n;
+        pass(input, (uint32_t)n);
     }
     if (input->is_ended && input->used == 0)
         end_now(command, input);
@@ -96,7 +102,7 @@ void sc_input_take(struct sc_command *command, struct sc_input *input, const uin
     if (input->fd >= 0 && input->used == 0 && len > 0) {
         ssize_t n = put(command, input, data, len);
         if (n > 0) {
-            input->owed += (uint32_t)n;
+            pass(input, (uint32_t)n);
             data += n;
             len -= (uint32_t)n;
         }
@@ -168,7 +174,7 @@ static void close_output(struct sc_command *command, struct sc_output *output)
 {
     for (int n = 0; n < SC_INPUTS; n++)
         if (command->inputs[n].fd == output->fd)
-            drop(command, &command->inputs[n]);
+            sc_input_drop(command, &command->inputs[n]);
     if (output->fd == command->terminal)
         command->terminal = -1;
     sc_close(&output->fd);
@@ -236,6 +242,9 @@ void sc_output_pass(struct sc_commands *commands, struct sc_command *command, in
         return;
     }
     if (n <= 0) {
+        /* The kernel's word, said once. */
+        if (n < 0 && errno == ECONNRESET && number == SC_OUTPUT_RUNNER)
+            command->is_unread = true;
         close_output(command, output);
         return;
     }

@@ -82,10 +82,23 @@ unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_poll
 
 /* ---- news ---- */
 
+/* Told by the kernel when the last reader of the runner's stream went while something stood in it. */
+static bool is_unread(const struct sc_command *command)
+{
+    int fd = command->outputs[SC_OUTPUT_RUNNER].fd, error = 0;
+    socklen_t len = sizeof error;
+    return command->is_unread ||
+           (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == ECONNRESET);
+}
+
 static void take_exit(struct sc_command *command, const struct sc_shepherd_report *report)
 {
+    struct sc_input *runner = &command->inputs[SC_INPUT_RUNNER];
     command->last.exit = report->exit;
-    command->last.exit.flags = command->timed_out ? SC_EXIT_TIMED_OUT : 0;
+    command->last.exit.flags =
+        (command->timed_out ? SC_EXIT_TIMED_OUT : 0) | (is_unread(command) ? SC_EXIT_UNREAD : 0);
+    command->last.exit.runner_bytes = runner->passed;
+    sc_input_drop(command, runner); /* so that this stays true */
     command->has_exited = true;
     command->owes |= SC_OWES_EXIT;
     sc_outputs_bar(command);

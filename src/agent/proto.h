@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define SC_PROTO_VERSION 2
+#define SC_PROTO_VERSION 3
 
 /* Descriptors at the agent's start. Those that a cell does not need are simply not open. */
 enum sc_slot {
@@ -158,11 +158,13 @@ struct sc_msg_signal {
     uint32_t whom;
 };
 #define SC_EXIT_TIMED_OUT 0x1 /* the agent killed it at its wall_ns */
+#define SC_EXIT_UNREAD 0x2    /* the end of what stood in the runner's stream was read by nobody */
 struct sc_msg_command_exit {
     int32_t wait_status; /* of the main process, as waitpid gives it */
     uint32_t flags;
     uint64_t user_ns, system_ns; /* of the main process and what it waited for */
     uint64_t rss_peak_bytes, wall_ns;
+    uint64_t runner_bytes; /* so much input went into the runner's stream; no more will */
 };
 struct sc_msg_listed {
     uint32_t channel, flags;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,11 +70,12 @@ void sc_live_watch(struct sc_live *live)
               live->notices.next_ns > sc_now_ns() ? 0 : EPOLLIN);
 }
 
-/* Nothing of the stream matters any more. */
+/* Nothing of the stream matters any more, but whether what was said last has been read. */
 static void hang_up(struct sc_live *live, enum sc_live_phase phase)
 {
     unwatch(live, SC_LIVE_CONTROL, live->cell.control);
-    sc_close(&live->cell.control);
+    if (sc_live_queued(live))
+        live->is_unread = true;
     sc_buf_fini(&live->queue);
     live->queue_done = 0;
     live->phase = phase;
@@ -114,8 +116,20 @@ static bool died_of_memory(const struct sc_live *live)
     return by_kill && sc_live_lacked_memory(live, live->over_ns);
 }
 
+/* The agent is dead: had it read everything? */
+static void close_stream(struct sc_live *live)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (live->cell.control >= 0 && getsockopt(live->cell.control, SOL_SOCKET, SO_ERROR, &error, &len) == 0 &&
+        error == ECONNRESET)
+        live->is_unread = true;
+    sc_close(&live->cell.control);
+}
+
 static void tell_end(struct sc_live *live)
 {
+    close_stream(live);
     unwatch(live, SC_LIVE_PIDFD, live->cell.pidfd);
     if (live->cell.space.has_group)
         unwatch(live, SC_LIVE_MEMORY, live->cell.space.group.oom_event_fd);

@@ -74,6 +74,9 @@ struct sc_live_op_events {
     void (*started)(void *userdata, pid_t pid_inside);
     void (*output)(void *userdata, enum sc_stream_number stream, const void *data, size_t len);
     void (*room)(void *userdata, enum sc_stream_number stream); /* sc_live_write may take more again */
+    /* Before `exited`, or before `gone` when the cell died: the end of what was written to the runner's
+     * stream was read by nobody. Known from the kernel, not from inside. */
+    void (*unread)(void *userdata);
     void (*exited)(void *userdata, const struct sc_command_end *end);
     void (*gone)(void *userdata);
     void (*failed)(void *userdata, const struct sc_msg_failed *failed); /* never started */

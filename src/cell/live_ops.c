@@ -52,6 +52,9 @@ void sc_live_ops_abandon(struct sc_live *live)
             continue;
         struct sc_live_op op = sc_live_op_over(&live->ops[i]);
         bool ran = op.state == SC_OP_STARTED || op.state == SC_OP_EXITED;
+        bool is_last = live->last_type == SC_MSG_RUNNER_INPUT && live->last_channel == op.id;
+        if (live->is_unread && is_last && op.state == SC_OP_STARTED && op.events->unread)
+            op.events->unread(op.userdata);
         if (ran && op.events->gone)
             op.events->gone(op.userdata);
         else if (!ran && op.events->failed)
@@ -252,6 +255,7 @@ ssize_t sc_live_write(struct sc_live *live, uint16_t id, enum sc_stream_number s
     size_t take = sc_live_has_room(live, SC_INPUT_CREDIT) ? sc_min_u64(len, in->credit) : 0;
     in->wants_room = take < len;
     in->credit -= (uint32_t)take;
+    in->sent += take;
     for (size_t done = 0; done < take;) {
         size_t n = sc_min_u64(take - done, SC_FRAME_MAX);
         sc_live_say(live, type, id, NULL, 0, (const char *)data + done, n);

@@ -37,6 +37,7 @@ struct sc_live_input {
     bool is_open;
     bool wants_room; /* a write took less than was there */
     uint32_t credit; /* of the agent's, at most SC_INPUT_CREDIT */
+    uint64_t sent;   /* ever */
 };
 
 /* Out of it: credit + untaken + taken is the window, always. */
@@ -80,6 +81,8 @@ struct sc_live {
     struct sc_buf queue; /* what the stream had no room for */
     size_t queue_done;   /* of it, sent */
     uint64_t queue_ns;   /* when it last got shorter, or began */
+    bool is_unread;      /* the end of what was said to the agent was read by nobody, as the kernel tells */
+    uint16_t last_type, last_channel; /* of what was said last */
 
     struct sc_live_op ops[SC_COMMANDS_MAX];
     uint8_t turns[SC_COMMANDS_MAX]; /* of the slot's channels */

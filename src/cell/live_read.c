@@ -85,7 +85,10 @@ static int take_exit(struct sc_live *live, struct sc_live_op *op, const void *pa
 {
     struct sc_msg_command_exit told;
     memcpy(&told, payload, len);
+    uint64_t sent = op->in[SC_STREAM_RUNNER].sent;
     if (!WIFEXITED(told.wait_status) && !WIFSIGNALED(told.wait_status))
+        return -EPROTO;
+    if (told.runner_bytes > sent)
         return -EPROTO;
     const struct sc_command_end end = {
         .wait_status = told.wait_status,
@@ -102,6 +105,8 @@ static int take_exit(struct sc_live *live, struct sc_live_op *op, const void *pa
     /* The kernel counts before it kills: whoever asks why it died finds the reason told. */
     if (WIFSIGNALED(told.wait_status) && WTERMSIG(told.wait_status) == SIGKILL)
         sc_live_look_at_memory(live);
+    if ((told.runner_bytes < sent || told.flags & SC_EXIT_UNREAD) && op->events->unread)
+        op->events->unread(op->userdata);
     if (op->events->exited)
         op->events->exited(op->userdata, &end);
     return 0;
@@ -242,6 +247,8 @@ bool sc_live_read(struct sc_live *live, unsigned fills)
     size_t n_fds;
     for (unsigned i = 0; i < fills; i++) {
         ssize_t n = fill(live, fds, &n_fds);
+        if (n == -ECONNRESET) /* said once, after all that came from it */
+            live->is_unread = true;
         if (n <= 0)
             return n == -EAGAIN;
         int r = 0;

@@ -34,7 +34,10 @@ static size_t send_now(struct sc_live *live, const struct iovec *parts, size_t n
     while (n < 0 && errno == EINTR);
     if (n >= 0)
         return (size_t)n;
-    return errno == EAGAIN || errno == ENOBUFS ? 0 : len;
+    if (errno == EAGAIN || errno == ENOBUFS)
+        return 0;
+    live->is_unread = true;
+    return len;
 }
 
 static int enqueue(struct sc_live *live, const struct iovec *parts, size_t n_parts, size_t skip)
@@ -67,6 +70,8 @@ void sc_live_say(struct sc_live *live, uint16_t type, uint16_t channel, const vo
     size_t len = sizeof frame + head_len + body_len;
     if (live->phase != SC_LIVE_LIVES)
         return;
+    live->last_type = type;
+    live->last_channel = channel;
     size_t sent = sc_live_queued(live) == 0 ? send_now(live, parts, 3, len) : 0;
     if (sent == len)
         return;

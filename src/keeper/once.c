@@ -36,7 +36,9 @@ static int run(struct call *call, struct sc_err *err)
         .env = is_fed(call) ? NULL : (const char *const *)spec->env.v,
     };
     call->session->before_ns = sc_now_ns() - call->session->since_ns;
-    int r = sc_session_run(session, &run, &TASK_EVENTS, call, &call->task, err);
+    const struct sc_task_events *events =
+        call->session->start == SC_START_WARM ? &ONCE_WARM_EVENTS : &TASK_EVENTS;
+    int r = sc_session_run(session, &run, events, call, &call->task, err);
     /* What was cancelled while its files went in has a result like any other. */
     if (r == 0 && (call->cancelled || !call->peer))
         (void)sc_session_cancel(session, call->task);
@@ -51,13 +53,23 @@ static void refuse(struct call *call, char *text)
     sc_session_end(session);
 }
 
+void once_unserved(void *userdata)
+{
+    struct call *call = userdata;
+    call->session->unserved = call;
+    call->task = 0;
+    sc_session_end(call->session->session);
+}
+
 static void on_files(void *userdata, int r, const struct sc_err *err)
 {
     struct call *call = userdata;
     struct sc_err story = {0};
-    if (r == -EPIPE)
-        return; /* the end of the session answers */
-    if (r < 0)
+    if (r == -EPIPE && call->session->start == SC_START_WARM)
+        once_unserved(call);
+    else if (r == -EPIPE)
+        sc_session_end(call->session->session); /* its end answers */
+    else if (r < 0)
         refuse(call, sc_keeper_reply_err(err));
     else if (run(call, &story) < 0)
         refuse(call, sc_keeper_reply_err(&story));

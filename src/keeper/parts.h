@@ -164,8 +164,10 @@ struct keeper_session {
     struct sc_plan *plan;
     struct sc_works *works;
     struct sc_session *session;
-    struct shape *shape;  /* of one run: where its cell is from; plan and works above are not used then */
-    struct sc_fill *fill; /* its files, on their way */
+    struct shape *shape;   /* of one run: where its cell is from; plan and works above are not used then */
+    struct sc_fill *fill;  /* its files, on their way */
+    struct call *unserved; /* its run, which another cell shall serve */
+    unsigned cells_lost;   /* before this one, for the same run */
     enum sc_start start;
     uint64_t parked_ns, before_ns; /* from the request to the hand-over */
     struct event *readable, *timer;
@@ -188,6 +190,8 @@ int session_open_once(const struct caller *caller, struct sc_keeper_request *req
 struct keeper_session *session_find(const struct caller *caller, const char *id);
 /* After anything was asked of it: its clocks may have changed. */
 void session_arm(struct keeper_session *session);
+/* After a step: a run whose parked cell died before it could have had it is served by another cell. */
+void session_serve_again(struct keeper_session *session);
 /* Heap JSON texts. */
 char *session_describe(const struct keeper_session *session);
 char *session_list(const struct caller *caller);
@@ -199,6 +203,9 @@ int once_start(struct call *call, struct sc_err *err);
 void once_done(struct call *call, struct sc_result *result);
 /* The same, when nothing of it ran because it was asked wrongly. */
 void once_refused(struct call *call);
+/* The call: its parked cell died before it could have had the run. session_serve_again does the rest. */
+void once_unserved(void *userdata);
+extern const struct sc_task_events ONCE_WARM_EVENTS; /* of a run in a cell that was parked */
 
 /* ---- warm.c: what cells of one run are made from, and those that are made ahead ---- */
 

@@ -15,6 +15,8 @@
 
 /* More than any single run may take. */
 #define ONCE_NS (24 * 3600 * SC_NS_PER_S)
+/* Parked cells that one run may lose before it could have begun; then it gets one made for it. */
+#define PARKED_TRIES 2
 
 static void on_ended(void *userdata, const char *why, const char *message)
 {
@@ -47,6 +49,7 @@ static void step(evutil_socket_t fd, short what, void *userdata)
         sc_session_touch(session->session);
     if (sc_session_step(session->session, &err) < 0 && !session->over)
         on_ended(session, "failed", err.message);
+    session_serve_again(session);
     if (session->over)
         session_close(session);
     else
@@ -134,14 +137,15 @@ static int open_cell(struct keeper_session *session, const struct sc_keeper_requ
     return watch(session, err);
 }
 
-/* From its shape's pool, or made now. */
+/* From its shape's pool, or made now: at once where the pool's cells do not last. */
 static int open_once_cell(struct keeper_session *session, struct sc_err *err)
 {
     const struct sc_session_options options = {
         .idle_ns = ONCE_NS, .total_ns = 2 * ONCE_NS, .end_on_memory = true};
     const struct sc_session_events events = {.userdata = session, .ended = on_ended};
     struct shape *shape = session->shape;
-    session->session = shape_take(shape, &options, &events, &session->parked_ns);
+    if (session->cells_lost < PARKED_TRIES)
+        session->session = shape_take(shape, &options, &events, &session->parked_ns);
     session->start = session->session ? SC_START_WARM : SC_START_COLD;
     int r = session->session ? 0 : sc_session_open(shape->works, &options, &events, &session->session, err);
     return r < 0 ? r : watch(session, err);
@@ -162,6 +166,18 @@ static void session_free(struct keeper_session *session)
     free(session);
 }
 
+static struct keeper_session *session_new(const struct caller *caller)
+{
+    struct keeper_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    *session = (struct keeper_session){
+        .keeper = caller->keeper, .owner = caller->uid, .tenant = caller->tenant, .since_ns = sc_now_ns()};
+    TAILQ_INIT(&session->calls);
+    sc_spec_init(&session->spec);
+    return session;
+}
+
 static int make_session(const struct caller *caller, struct keeper_session **ret_session, struct sc_err *err)
 {
     struct keeper *keeper = caller->keeper;
@@ -172,15 +188,8 @@ static int make_session(const struct caller *caller, struct keeper_session **ret
             "session: %u are alive, which is all that this keeper allows; end one, or start the "
             "keeper with --sessions",
             keeper->n_sessions);
-    struct keeper_session *session = calloc(1, sizeof *session);
-    if (!session)
-        return sc_err_sys(err, -ENOMEM, "session");
-    *session = (struct keeper_session){
-        .keeper = keeper, .owner = caller->uid, .tenant = caller->tenant, .since_ns = sc_now_ns()};
-    TAILQ_INIT(&session->calls);
-    sc_spec_init(&session->spec);
-    *ret_session = session;
-    return 0;
+    *ret_session = session_new(caller);
+    return *ret_session ? 0 : sc_err_sys(err, -ENOMEM, "session");
 }
 
 /* Into the list, once it lives; frees one that does not. */
@@ -225,6 +234,47 @@ int session_open_once(const struct caller *caller, struct sc_keeper_request *req
     if (r == 0)
         r = open_once_cell(session, err);
     return add_session(session, r, ret_session);
+}
+
+static void give_call(struct call *call, struct keeper_session *session)
+{
+    TAILQ_REMOVE(&call->session->calls, call, of_session);
+    call->session = session;
+    TAILQ_INSERT_TAIL(&session->calls, call, of_session);
+}
+
+/* The next cell for a run that `lost` has lost. It takes its place: their number is not asked about. */
+static int open_next(struct keeper_session *lost, struct keeper_session **ret_session, struct sc_err *err)
+{
+    const struct caller caller = {.keeper = lost->keeper, .uid = lost->owner, .tenant = lost->tenant};
+    struct keeper_session *session = session_new(&caller);
+    if (!session)
+        return sc_err_sys(err, -ENOMEM, "session");
+    session->since_ns = lost->since_ns;
+    session->cells_lost = lost->cells_lost + 1;
+    session->shape = lost->shape;
+    session->shape->users++;
+    return add_session(session, open_once_cell(session, err), ret_session);
+}
+
+void session_serve_again(struct keeper_session *lost)
+{
+    struct call *call = lost->unserved;
+    struct keeper_session *session = NULL;
+    struct sc_err err = {0};
+    if (!call)
+        return;
+    lost->unserved = NULL;
+    if (open_next(lost, &session, &err) < 0 || !session) {
+        call_finish(call, sc_keeper_reply_err(&err));
+        return;
+    }
+    give_call(call, session);
+    if (once_start(call, &err) < 0) {
+        call_finish(call, sc_keeper_reply_err(&err));
+        sc_session_end(session->session);
+    }
+    session_arm(session);
 }
 
 static char *last_words(const struct keeper_session *session, const struct call *call)

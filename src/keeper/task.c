@@ -57,6 +57,11 @@ static void on_refused(void *userdata, const struct sc_err *err)
 
 const struct sc_task_events TASK_EVENTS = {
     .output = on_output, .display = on_display, .done = on_done, .refused = on_refused};
+const struct sc_task_events ONCE_WARM_EVENTS = {.output = on_output,
+                                                .display = on_display,
+                                                .done = on_done,
+                                                .refused = on_refused,
+                                                .unserved = once_unserved};
 
 static void lower(uint64_t *limit, uint64_t given)
 {

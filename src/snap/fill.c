@@ -126,6 +126,10 @@ static void on_done(void *userdata, const struct sc_msg_file_done *done)
     struct sc_fill *fill = userdata;
     if (fill->is_told)
         return;
+    if (done->code == -EIO && !done->object[0]) {
+        tell(fill, -EPIPE, NULL); /* who wrote it was killed */
+        return;
+    }
     if (done->code != 0) {
         refuse(fill, done->code);
         return;
@@ -144,7 +148,11 @@ static void on_done(void *userdata, const struct sc_msg_file_done *done)
 
 static void on_failed(void *userdata, const struct sc_msg_failed *failed)
 {
-    refuse(userdata, failed->code);
+    struct sc_fill *fill = userdata;
+    if (sc_live_is_alive(fill->live))
+        refuse(fill, failed->code);
+    else
+        tell(fill, -EPIPE, NULL);
 }
 
 static void on_gone(void *userdata)

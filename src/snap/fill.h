@@ -9,7 +9,7 @@
 struct sc_fill;
 
 /* Once, from sc_live_step. `r` is 0, or negative with a story: of kind USAGE when one of the files is the
- * reason. -EPIPE without one: the cell is gone. */
+ * reason. -EPIPE without one: the cell is gone, or who wrote there was killed. */
 typedef void sc_fill_done(void *userdata, int r, const struct sc_err *err);
 
 /* `live` and the files must stay until sc_fill_free. At least one file. */

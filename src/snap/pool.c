@@ -24,6 +24,7 @@ struct sc_pool {
     unsigned n_cells, wanted;
     unsigned spare; /* the fewest ready ones of this period */
     uint64_t period_end_ns, pause_end_ns;
+    uint64_t pause_ns; /* the last one's length; 0: there was none since a cell was taken */
 };
 
 static unsigned count_ready(const struct sc_pool *pool)
@@ -58,6 +59,14 @@ static void begin_period(struct sc_pool *pool, uint64_t now)
 {
     pool->period_end_ns = now + pool->options.period_ns;
     pool->spare = count_ready(pool);
+}
+
+/* The next one may fare no better. */
+static void pause_making(struct sc_pool *pool, uint64_t now)
+{
+    uint64_t longer = sc_max_u64(2 * pool->pause_ns, SC_POOL_PAUSE_MIN_NS);
+    pool->pause_ns = sc_min_u64(longer, SC_POOL_PAUSE_MAX_NS);
+    pool->pause_end_ns = now + pool->pause_ns;
 }
 
 /* Takes what the cell has told. False: it is gone. */
@@ -152,7 +161,7 @@ void sc_pool_step(struct sc_pool *pool)
     for (unsigned i = pool->n_cells; i-- > 0;) {
         struct parked *cell = &pool->cells[i];
         if (!is_well(pool, cell, now)) {
-            pool->pause_end_ns = now + SC_POOL_PAUSE_NS; /* the next one may fare no better */
+            pause_making(pool, now);
             drop(pool, i);
         } else if (now >= cell->since_ns + pool->options.age_ns) {
             drop(pool, i);
@@ -191,6 +200,7 @@ struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_op
             note_spare(pool);
             if (adopt(session, options, events) == 0) {
                 *ret_parked_ns = now - since_ns;
+                pool->pause_ns = 0;
                 return session;
             }
             sc_session_close(session);
@@ -235,7 +245,7 @@ int sc_pool_make(struct sc_pool *pool, struct sc_err *err)
         return sc_err_sys(err, -ENOBUFS, "pool");
     int r = make(pool, &session, err);
     if (r < 0) {
-        pool->pause_end_ns = sc_now_ns() + SC_POOL_PAUSE_NS;
+        pause_making(pool, sc_now_ns());
         return r;
     }
     pool->cells[pool->n_cells++] = (struct parked){.session = session, .since_ns = sc_now_ns()};

@@ -19,7 +19,9 @@ struct sc_pool;
 #define SC_POOL_MOST 64
 #define SC_POOL_AGE_NS (300 * SC_NS_PER_S)   /* the oldest that is still taken */
 #define SC_POOL_PERIOD_NS (60 * SC_NS_PER_S) /* after which one that was not needed is given up */
-#define SC_POOL_PAUSE_NS (10 * SC_NS_PER_S)  /* after a cell that could not be made, or died by itself */
+/* After a cell that could not be made, or died by itself: twice as long each time, until one was taken. */
+#define SC_POOL_PAUSE_MIN_NS (50 * SC_NS_PER_MS)
+#define SC_POOL_PAUSE_MAX_NS (10 * SC_NS_PER_S)
 
 struct sc_pool_options {
     struct sc_works *works; /* of a plan that stays; outlives the pool */

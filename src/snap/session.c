@@ -72,6 +72,8 @@ static void on_ended(void *userdata, enum sc_status why, const char *message)
         snprintf(session->end_message, sizeof session->end_message, "%s", message);
     }
     for (struct sc_task *task; (task = session->tasks);) {
+        if (session->end_status != SC_STATUS_CANCELLED)
+            sc_task_unserve(task, false);
         sc_judge_count(task);
         if (session->end_status == SC_STATUS_OUT_OF_MEMORY)
             task->result.limits_hit |= SC_HIT_MEMORY;

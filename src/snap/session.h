@@ -67,6 +67,9 @@ struct sc_task_events {
     /* Instead of `done`: it was asked wrongly, which only its reading told, and nothing of it ran. NULL: that
      * is a result as well. */
     void (*refused)(void *userdata, const struct sc_err *err);
+    /* Instead of `done`: its interpreter, or the cell, died before it could have had all of the run, so that
+     * nothing of it ran, and nobody had asked for its end. NULL: that is a result as well. */
+    void (*unserved)(void *userdata);
 };
 
 /* Code in a context. Runs of one context wait for each other in their order; contexts run side by side. */

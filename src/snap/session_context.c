@@ -325,6 +325,7 @@ void sc_context_hear(struct sc_process *runner, const void *data, size_t len)
 static void finish_dead(struct sc_process *runner)
 {
     struct sc_task *task = runner->task;
+    sc_task_unserve(task, runner->lost_input);
     task->result.context_lost = true;
     sc_judge_count(task);
     task->result.usage.rss_peak_bytes = runner->end.rss_peak_bytes;
@@ -337,6 +338,8 @@ void sc_context_gone(struct sc_process *runner)
     struct sc_context *context = runner->context;
     context->runner = NULL;
     if (!runner->exited) { /* the cell died under it: its end will answer */
+        if (runner->task && runner->lost_input)
+            sc_task_unserve(runner->task, true);
         if (runner->task)
             runner->task->process = NULL;
         return;
@@ -376,7 +379,8 @@ int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, 
     const struct sc_session_run kind = {.lang = lang, .mode = mode};
     const struct sc_context *context = find(session, name_of(&kind));
     const struct sc_process *runner = context ? context->runner : NULL;
-    if (session->ending || session->is_over || !runner || runner->killed || runner->exited)
+    bool is_alive = !session->ending && !session->is_over && sc_live_is_alive(session->live);
+    if (!is_alive || !runner || runner->killed || runner->exited)
         return -ESRCH;
     return runner->reader.is_ready;
 }

@@ -52,6 +52,7 @@ struct sc_task {
     struct sc_live_view base;                /* the cell as it was at the hand-over */
     struct sc_result result;
     struct sc_err refusal; /* kind NONE: there is none */
+    bool is_unserved;      /* a run that nobody has had the whole of, while its interpreter or cell died */
 };
 
 struct sc_context {
@@ -73,6 +74,7 @@ struct sc_process {
     struct sc_task *task;       /* whose output is taken; NULL: nobody's */
     bool started, exited;
     bool killed;          /* and everything that came from it */
+    bool lost_input;      /* the end of what it was given was read by nobody */
     bool is_unread;       /* memory of ours ran out reading what it said */
     bool is_ours;         /* its end: it had not exited by itself when it was killed */
     uint64_t patience_ns; /* by then it is ready, or dead; 0: no hurry */
@@ -121,6 +123,9 @@ void sc_task_add(struct sc_task *task);  /* to the session's list */
 void sc_task_start(struct sc_task *task);
 /* Into the session's list of finished ones; its result must tell how it ended. */
 void sc_task_finish(struct sc_task *task);
+/* Its interpreter or cell is dead. Known from outside: the kernel says that the end of the run was read by
+ * nobody, or it was never sent. An interpreter begins when it has all of it. */
+void sc_task_unserve(struct sc_task *task, bool is_unread);
 void sc_task_take(struct sc_task *task, int stream, const void *data, size_t len);
 /* Interrupts or kills, as its kind asks for. */
 void sc_task_stop(struct sc_task *task, enum sc_stop why);

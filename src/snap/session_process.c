@@ -37,6 +37,12 @@ static void on_room(void *userdata, enum sc_stream_number stream)
         sc_task_push(process->task);
 }
 
+static void on_unread(void *userdata)
+{
+    struct sc_process *process = userdata;
+    process->lost_input = true;
+}
+
 static void on_exited(void *userdata, const struct sc_command_end *end)
 {
     struct sc_process *process = userdata;
@@ -89,6 +95,7 @@ int sc_process_start(struct sc_session *session, struct sc_context *context, str
         .started = on_started,
         .output = on_output,
         .room = on_room,
+        .unread = on_unread,
         .exited = on_exited,
         .gone = on_gone,
         .failed = on_failed,

@@ -109,6 +109,15 @@ void sc_task_start(struct sc_task *task)
     session->next_cpu_check_ns = task->started_ns;
 }
 
+void sc_task_unserve(struct sc_task *task, bool is_unread)
+{
+    const struct sc_result *result = &task->result;
+    bool was_sent = task->state == SC_TASK_RUNNING && task->input.len == 0;
+    bool is_silent = result->out.total == 0 && result->err.total == 0 && !result->inside.present;
+    if (task->context && task->state != SC_TASK_FINISHED && (is_unread || !was_sent) && is_silent)
+        task->is_unserved = true;
+}
+
 static void unlink_task(struct sc_task *task)
 {
     struct sc_task **at = &task->session->tasks;
@@ -141,6 +150,8 @@ void sc_tasks_deliver(struct sc_session *session)
         session->n_tasks--;
         if (task->refusal.kind == SC_ERR_USAGE && task->events.refused)
             task->events.refused(task->userdata, &task->refusal);
+        else if (task->is_unserved && task->stop == SC_STOP_NONE && task->events.unserved)
+            task->events.unserved(task->userdata);
         else if (task->events.done)
             task->events.done(task->userdata, &task->result);
         sc_task_free(task);

@@ -268,7 +268,8 @@ def test_a_parked_cell_that_dies_is_replaced(keeper):
             os.kill(pid, 9)
         except ProcessLookupError:
             pass
-    assert run(keeper, "python", "print(2)")["stdout"] == "2\n"
+    result = run(keeper, "python", "print(2)")
+    assert (result["status"], result["stdout"]) == ("ok", "2\n"), result
 
 
 def settled(keeper):

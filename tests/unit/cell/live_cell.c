@@ -123,8 +123,13 @@ static void on_done(void *userdata, const struct sc_msg_file_done *done)
     op->done = *done;
 }
 
-static const struct sc_live_op_events EVENTS = {on_started, on_output, on_room, on_exited,
-                                                on_gone,    on_failed, on_done};
+static const struct sc_live_op_events EVENTS = {.started = on_started,
+                                                .output = on_output,
+                                                .room = on_room,
+                                                .exited = on_exited,
+                                                .gone = on_gone,
+                                                .failed = on_failed,
+                                                .done = on_done};
 
 static void step(struct living *cell)
 {

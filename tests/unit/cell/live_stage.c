@@ -69,8 +69,21 @@ static void on_done(void *userdata, const struct sc_msg_file_done *done)
     told->result = *done;
 }
 
-const struct sc_live_op_events RECORD = {on_started, on_output, on_room, on_exited,
-                                         on_gone,    on_failed, on_done};
+static void on_unread(void *userdata)
+{
+    struct told *told = userdata;
+    assert_int_equal(told->exited + told->ends, 0);
+    told->unread++;
+}
+
+const struct sc_live_op_events RECORD = {.started = on_started,
+                                         .output = on_output,
+                                         .room = on_room,
+                                         .unread = on_unread,
+                                         .exited = on_exited,
+                                         .gone = on_gone,
+                                         .failed = on_failed,
+                                         .done = on_done};
 
 static void on_memory(void *userdata)
 {

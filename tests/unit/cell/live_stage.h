@@ -12,7 +12,7 @@
 /* What was told of one operation. */
 struct told {
     struct stage *stage;
-    unsigned started, exited, gone, failed, done, rooms[4];
+    unsigned started, unread, exited, gone, failed, done, rooms[4];
     unsigned ends; /* gone, failed and done together */
     pid_t pid;
     size_t bytes[4]; /* by stream */

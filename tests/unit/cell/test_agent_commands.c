@@ -251,6 +251,40 @@ static void the_runner_comes_last(void **state)
     close_talk(&t);
 }
 
+/* How much of the runner's stream went in, and whether its end was read: from the kernel, for a program that
+ * says nothing about it. */
+static void an_exit_tells_what_the_runner_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        bool says_it_has_read;
+        uint64_t passed;
+        uint32_t flags;
+    } programs[] = {
+        {"read line <&3; echo; read never", true, 5, 0},
+        {"head -c 4 <&3 >/dev/null; echo; read never", true, 5, SC_EXIT_UNREAD},
+        {"echo; read never", false, 5, SC_EXIT_UNREAD},
+        {"exec 3<&-; echo; read never", false, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        struct talk t;
+        struct story s[2] = {0};
+        open_talk(&t);
+        shell(&t, 1, with(SC_COMMAND_RUNNER | SC_COMMAND_STDIN), programs[i].script);
+        if (!programs[i].says_it_has_read)
+            until(&t, s, SC_MSG_OUTPUT);
+        say_on(&t, 1, SC_MSG_RUNNER_INPUT, "this\n", 5);
+        if (programs[i].says_it_has_read)
+            until(&t, s, SC_MSG_OUTPUT);
+        signal_on(&t, 1, SIGKILL, SC_SIGNAL_MAIN);
+        until(&t, s, SC_MSG_COMMAND_GONE);
+        assert_int_equal(s[1].exit.flags, programs[i].flags);
+        assert_int_equal(s[1].exit.runner_bytes, programs[i].passed);
+        close_talk(&t);
+    }
+}
+
 static void the_runner_waits_for_credit(void **state)
 {
     (void)state;
@@ -403,6 +437,7 @@ int main(void)
         cmocka_unit_test_setup(input_that_nobody_reads, before),
         cmocka_unit_test_setup(grandchildren_hold_the_pipes, before),
         cmocka_unit_test_setup(the_runner_comes_last, before),
+        cmocka_unit_test_setup(an_exit_tells_what_the_runner_read, before),
         cmocka_unit_test_setup(the_runner_waits_for_credit, before),
         cmocka_unit_test_setup(a_terminal, before),
         cmocka_unit_test_setup(signals, before),

@@ -134,13 +134,18 @@ static struct sc_session *take(void)
     return session;
 }
 
-static void make(int prepared)
+static void make_now(int prepared)
 {
     struct sc_err err = {0};
-    assert_true(sc_pool_is_short(pool));
     assert_int_equal(sc_pool_make(pool, &err), 0);
     made[n_made - 1]->prepared = prepared;
     sc_pool_step(pool);
+}
+
+static void make(int prepared)
+{
+    assert_true(sc_pool_is_short(pool));
+    make_now(prepared);
 }
 
 /* Until the pool's own clock has come. */
@@ -223,9 +228,34 @@ static void the_dead_are_replaced(void **state)
     made[1]->prepared = -ESRCH;
     sc_pool_step(pool); /* or told by its cell */
     assert_int_equal(n_alive, 0);
-    /* The next may fare no better: not at once. */
+}
+
+/* One that is ready, and then dies. */
+static void let_one_die(void)
+{
+    make_now(1);
+    made[n_made - 1]->prepared = -ESRCH;
+    sc_pool_step(pool);
+}
+
+static void the_next_of_a_dead_one_is_not_made_at_once(void **state)
+{
+    (void)state;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    let_one_die();
+    assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_MIN_NS);
+    for (int i = 0; i < 12; i++)
+        let_one_die();
     assert_false(sc_pool_is_short(pool));
-    assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_NS);
+    assert_true(sc_pool_next_ns(pool) > sc_now_ns() + SC_POOL_PAUSE_MIN_NS);
+    assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_MAX_NS);
+    make_now(1);
+    struct sc_session *taken = take();
+    assert_non_null(taken);
+    sc_session_close(taken);
+    let_one_die();
+    assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_MIN_NS);
 }
 
 static void the_old_are_replaced(void **state)
@@ -292,6 +322,7 @@ int main(void)
         TEST(one_at_a_time),
         TEST(the_most_is_kept),
         TEST(the_dead_are_replaced),
+        TEST(the_next_of_a_dead_one_is_not_made_at_once),
         TEST(the_old_are_replaced),
         TEST(those_not_needed_are_given_up),
         TEST(one_is_given_to_another_pool),
