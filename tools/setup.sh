@@ -11,7 +11,7 @@ packages() {
     case "$1" in
     # Compiler and libraries of the product.
     build) echo gcc libc6-dev linux-libc-dev make meson ninja-build pkg-config python3 musl-tools libevent-dev \
-        libjansson-dev libseccomp-dev libsystemd-dev libtree-sitter-dev libutf8proc-dev npm ;;
+        libjansson-dev libmicrohttpd-dev libseccomp-dev libsystemd-dev libtree-sitter-dev libutf8proc-dev npm ;;
     # What the example runs in its cell, and mkfs.ext4 for work folders on an image.
     run) echo python3 python3-pandas python3-numpy python3-matplotlib e2fsprogs ;;
     # Unit tests, and the programs that people run in cells.

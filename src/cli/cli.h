@@ -47,6 +47,8 @@ enum sc_cli_verb_bit {
     SC_CLI_SESSION_END = 1 << 25,
     SC_CLI_TEMPLATE = 1 << 26,
     SC_CLI_KEY = 1 << 27,
+    SC_CLI_SERVE = 1 << 28,
+    SC_CLI_GATE = 1 << 29,
 };
 #define SC_CLI_SESSIONS (((1u << 26) - 1) & ~((1u << 10) - 1)) /* all those words */
 
@@ -73,6 +75,8 @@ int sc_cli_judge(const struct sc_cli_args *args);
 int sc_cli_session(const struct sc_cli_args *args);
 int sc_cli_template(const struct sc_cli_args *args);
 int sc_cli_key(const struct sc_cli_args *args);
+int sc_cli_serve(const struct sc_cli_args *args);
+int sc_cli_gate(const struct sc_cli_args *args); /* the service's half without rights; started by serve */
 int sc_cli_keeper(const struct sc_cli_args *args);
 int sc_cli_version(const struct sc_cli_args *args);
 int sc_cli_help(const struct sc_cli_args *args);

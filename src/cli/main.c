@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/say.h"
 
-#define VERBS_MAX 15
+#define VERBS_MAX 24
 
 /* A descriptor opened later must never become stdin, stdout or stderr by chance. */
 static int fill_standard_descriptors(void)

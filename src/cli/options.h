@@ -30,6 +30,7 @@ enum sc_cli_flag {
     SC_FLAG_RECURSIVE = 1 << 8,
     SC_FLAG_DETACH = 1 << 9,
     SC_FLAG_WARM = 1 << 10,
+    SC_FLAG_DEV = 1 << 11,
 };
 
 enum sc_cli_text {
@@ -51,6 +52,11 @@ enum sc_cli_text {
     SC_TEXT_TENANT,
     SC_TEXT_NOTE,
     SC_TEXT_EXPIRES,
+    SC_TEXT_HTTP_SOCKET,
+    SC_TEXT_LISTEN,
+    SC_TEXT_HOST,
+    SC_TEXT_CLIENTS,
+    SC_TEXT_DRAIN,
     SC_CLI_TEXTS
 };
 

@@ -112,6 +112,21 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "It serves until SIGTERM, SIGINT or SIGHUP, then ends every session and leaves nothing behind. Only its own user and root "
      "may connect.",
      sc_cli_keeper},
+    {"serve", SC_CLI_SERVE,
+     "serve --dev [OPTION…]\n"
+     "serve --http-socket PATH [--listen ADDRESS:PORT] [OPTION…]",
+     "Serve Snapcell by HTTP (docs/http.md).",
+     "It starts a keeper and a gate, and starts anew whichever of them dies. Once it serves it prints a line for each "
+     "listener, and with --dev one with the key. Listeners that a service manager hands over (LISTEN_FDS) take the "
+     "place of --http-socket and --listen.\n"
+     "SIGTERM and SIGINT let requests finish, for --drain at most, then end every session. SIGHUP starts a new gate "
+     "beside the old one, which finishes what it has.",
+     sc_cli_serve},
+    {"gate", SC_CLI_GATE,
+     "gate",
+     "The half of a service that speaks to clients; started by serve, never by hand.",
+     "",
+     sc_cli_gate},
     {"key", SC_CLI_KEY,
      "key add --tenant NAME [OPTION…]\n"
      "key list [OPTION…]\n"

@@ -246,6 +246,7 @@ SUITES = {
     "runners": runners,
     "check": check,
     "cli": pytest("cli", 10 * MINUTE, security=False),
+    "gate": pytest("gate", 10 * MINUTE, security=True),
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "corpus": corpus,
     "cpython": cpython,

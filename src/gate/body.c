@@ -1,0 +1,160 @@
+/* The bodies that clients send: tables of their fields, and the messages made of them. Fields that name
+ * something of the host are in no table: nobody who comes by HTTP has a host path to name. */
+#include "gate/body.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "spec/json_read.h"
+
+/* clang-format off */
+const struct field RUN_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code."},
+    {"code", FIELD_SPEC, "Source text to run."},
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell, in the place of code."},
+    {"args", FIELD_SPEC, "Arguments behind the code; mode plain."},
+    {"env", FIELD_SPEC, "Variables added to the cell's own."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where the program starts."},
+    {"stdin", FIELD_SPEC, "What the program reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"files", FIELD_SPEC, "Files put into the work folder."},
+    {"limits", FIELD_SPEC, "Limits of the cell."},
+    {"profile", FIELD_SPEC, "System calls that are allowed."},
+    {"overflow", FIELD_SPEC, "What happens when output passes its limit."},
+    {"disk_backing", FIELD_SPEC, "Where the work folder lies."},
+    {"allow_degraded", FIELD_SPEC, "What this run may go without."},
+    {"template", FIELD_SPEC, "A template from which what is not said here is taken."},
+    {"network", FIELD_SPEC, "Rules of the network."},
+    {"mode", FIELD_SPEC,
+     "plain, rich or restricted. Default: rich where the language has it and nothing but code is given."},
+    {"validate", FIELD_SPEC, "Whether the source is read before it runs."},
+    {NULL},
+};
+
+const struct field SESSION_FIELDS[] = {
+    {"name", FIELD_NAME, "Its name in the place of a random id; free among the caller's sessions."},
+    {"idle_ms", FIELD_NUMBER, "It ends after so long without a request.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_IDLE_MS_MAX},
+    {"total_ms", FIELD_NUMBER, "It ends after so long in any case.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_TOTAL_MS_MAX},
+    {"env", FIELD_SPEC, "Variables added to the cell's own."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where programs start."},
+    {"files", FIELD_SPEC, "Files put into the work folder."},
+    {"limits", FIELD_SPEC, "Limits of the cell."},
+    {"profile", FIELD_SPEC, "System calls that are allowed."},
+    {"overflow", FIELD_SPEC, "What happens when output passes its limit."},
+    {"disk_backing", FIELD_SPEC, "Where the work folder lies."},
+    {"allow_degraded", FIELD_SPEC, "What this session may go without."},
+    {"template", FIELD_SPEC, "A template from which what is not said here is taken."},
+    {"network", FIELD_SPEC, "Rules of the network."},
+    {"validate", FIELD_SPEC, "Whether source is read before it runs."},
+    {NULL},
+};
+
+const struct field CODE_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code."},
+    {"code", FIELD_SPEC, "Source text to run.", true},
+    {"context", FIELD_NAME, "The interpreter that keeps its variables; default: the language's own."},
+    {"mode", FIELD_SPEC, "rich or restricted. Default rich."},
+    {"validate", FIELD_SPEC, "Whether the source is read before it runs."},
+    {"stdin", FIELD_SPEC, "What the code reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"limits", FIELD_SPEC, "wall_ms, cpu_ms, stdout_bytes, stderr_bytes of this run."},
+    {NULL},
+};
+
+const struct field EXEC_FIELDS[] = {
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell.", true},
+    {"env", FIELD_SPEC, "Variables added to the session's."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where it starts."},
+    {"stdin", FIELD_SPEC, "What it reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"limits", FIELD_SPEC, "wall_ms, cpu_ms, stdout_bytes, stderr_bytes of this command."},
+    {NULL},
+};
+
+const struct field COMMAND_FIELDS[] = {
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell.", true},
+    {"env", FIELD_SPEC, "Variables added to the session's."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where it starts."},
+    {"limits", FIELD_SPEC, "wall_ms, stdout_bytes, stderr_bytes of this command."},
+    {"pty", FIELD_BOOL, "It gets a terminal of the cell's own."},
+    {"rows", FIELD_INTEGER, "Of the terminal.", false, 1, 10000},
+    {"cols", FIELD_INTEGER, "Of the terminal.", false, 1, 10000},
+    {"stdin", FIELD_BOOL, "Whether input will follow. Default false: stdin is at its end."},
+    {"background", FIELD_BOOL, "It goes on by itself; its output is dropped."},
+    {NULL},
+};
+
+const struct field CHECK_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code.", true},
+    {"code", FIELD_SPEC, "Source text to read.", true},
+    {"validate", FIELD_SPEC, "Rule sets and lists. Default: the set default."},
+    {NULL},
+};
+
+/* clang-format on */
+
+/* The places deeper down where a spec may name the host. */
+static int refuse_host_paths(const json_t *body, struct sc_err *err)
+{
+    const json_t *files = json_object_get(body, "files"), *rules;
+    char path[SC_ERR_FIELD_MAX];
+    size_t i;
+    json_t *entry;
+    json_array_foreach((json_t *)files, i, entry)
+    {
+        const json_t *host = json_object_get(entry, "host");
+        if (host && !json_is_null(host)) {
+            snprintf(path, sizeof path, "files[%zu].host", i);
+            return sc_err_usage(
+                err, path, "%s: not taken here: names a file of the host; use content or content_b64", path);
+        }
+    }
+    rules = json_object_get(json_object_get(body, "validate"), "rules");
+    json_array_foreach((json_t *)rules, i, entry)
+    {
+        const char *text = json_string_value(entry);
+        if (text && strpbrk(text, "/.")) {
+            snprintf(path, sizeof path, "validate.rules[%zu]", i);
+            return sc_err_usage(
+                err, path, "%s: not taken here: names a file of the host; allowed are names of sets", path);
+        }
+    }
+    return 0;
+}
+
+json_t *body_spec(struct request *request, const char *const *leave_out)
+{
+    struct sc_err err = {0};
+    if (refuse_host_paths(request->body, &err) < 0) {
+        problem_err(request, &err);
+        return NULL;
+    }
+    json_t *spec = json_copy(request->body);
+    for (; spec && leave_out && *leave_out; leave_out++)
+        (void)json_object_del(spec, *leave_out);
+    if (!spec) {
+        problem(request, "sandbox", "", "gate: out of memory");
+        return NULL;
+    }
+    return spec;
+}
+
+json_t *body_message(struct request *request, const char *name, bool streams)
+{
+    struct sc_err err = {0};
+    if (refuse_host_paths(request->body, &err) < 0) {
+        problem_err(request, &err);
+        return NULL;
+    }
+    json_t *message = message_of(request, name);
+    const char *output = streams ? "stream" : "reply";
+    if (!message || json_object_update(message, request->body) < 0 ||
+        json_object_set_new(message, "output", json_string(output)) < 0) {
+        json_decref(message);
+        problem(request, "sandbox", "", "gate: out of memory");
+        return NULL;
+    }
+    return message;
+}

@@ -1,0 +1,16 @@
+/* Bodies of requests. */
+#ifndef SC_GATE_BODY_H
+#define SC_GATE_BODY_H
+
+#include "gate/parts.h"
+
+extern const struct field RUN_FIELDS[], SESSION_FIELDS[], CODE_FIELDS[], EXEC_FIELDS[], COMMAND_FIELDS[],
+    CHECK_FIELDS[];
+
+/* The body as a spec for the keeper, without the fields of `leave_out` (ends with NULL; or NULL). NULL: it
+ * was answered why not. */
+json_t *body_spec(struct request *request, const char *const *leave_out);
+/* {"request": name, "session": of the path, …body, "output": "stream" or "reply"}. NULL: it was answered. */
+json_t *body_message(struct request *request, const char *name, bool streams);
+
+#endif

@@ -1,0 +1,23 @@
+/* A run or a command that is followed: what the keeper says of it, as events for the client. */
+#ifndef SC_GATE_FOLLOW_H
+#define SC_GATE_FOLLOW_H
+
+#include "gate/parts.h"
+
+struct lines {
+    struct sc_buf held; /* of a line that is not whole */
+};
+/* Calls `line` for each line that is whole by now; those beyond the maximum are left out. */
+void lines_add(struct lines *lines, const void *data, size_t len,
+               void (*line)(void *userdata, const char *text, size_t len), void *userdata);
+void lines_fini(struct lines *lines);
+
+/* Begins `message` (taken) on a link of its own, and answers with its events in the framing that the client
+ * asked for: start, stdout, stderr, display, denial, end; error when it could not be done after all. An error
+ * before the first of them is a problem document. With `names_itself` start waits for the keeper's own word
+ * and passes it on, after `started` was called with it. */
+struct follow;
+typedef void follow_started(struct request *request, struct ask *ask, json_t *started);
+struct follow *follow_begin(struct request *request, json_t *message, follow_started *started);
+
+#endif
