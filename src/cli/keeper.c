@@ -57,6 +57,55 @@ static int parse_gate(const char *text, struct sc_keeper_options *options, struc
     return 0;
 }
 
+static int parse_count(const char *text, const char *option, uint64_t least, uint64_t most,
+                       unsigned *ret_count, struct sc_err *err)
+{
+    uint64_t number = 0;
+    if (!text)
+        return 0;
+    if (sc_parse_u64(text, &number) < 0 || number < least || number > most)
+        return sc_err_usage(err, option, "%s: %s: allowed are %llu to %llu", option, text,
+                            (unsigned long long)least, (unsigned long long)most);
+    *ret_count = (unsigned)number;
+    return 0;
+}
+
+/* Thousandths of a number, at most `most` whole ones. */
+static int parse_bound(const char *text, const char *option, uint64_t most, uint64_t unit,
+                       uint64_t *ret_bound, struct sc_err *err)
+{
+    uint64_t milli = 0;
+    if (!text)
+        return 0;
+    if (sc_parse_milli(text, &milli) < 0 || milli > most * 1000)
+        return sc_err_usage(err, option, "%s: %s: allowed are 0 to %llu", option, text,
+                            (unsigned long long)most);
+    *ret_bound = milli / unit;
+    return 0;
+}
+
+/* What tenants of a service get at once. */
+static int parse_admission(const struct sc_cli_args *args, struct sc_keeper_options *options,
+                           struct sc_err *err)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    options->running = processors > 0 && processors < 256 ? (unsigned)processors * 4 : SC_KEEPER_RUNNING_MOST;
+    options->queue = SC_KEEPER_QUEUE_STANDARD;
+    options->pressure = (struct sc_pressure_bounds){.memory_full = SC_PRESSURE_MEMORY_FULL,
+                                                    .io_full = SC_PRESSURE_IO_FULL,
+                                                    .load = SC_PRESSURE_LOAD,
+                                                    .free = SC_PRESSURE_FREE};
+    int r = parse_count(args->texts[SC_TEXT_RUNNING], "running", 1, SC_KEEPER_RUNNING_MOST, &options->running,
+                        err);
+    if (r == 0)
+        r = parse_count(args->texts[SC_TEXT_QUEUE], "queue", 0, SC_KEEPER_QUEUE_MOST, &options->queue, err);
+    if (r == 0)
+        r = parse_bound(args->texts[SC_TEXT_MIN_FREE], "min-free", 100, 100, &options->pressure.free, err);
+    return r < 0 ? r
+                 : parse_bound(args->texts[SC_TEXT_MAX_LOAD], "max-load", 100000, 1, &options->pressure.load,
+                               err);
+}
+
 static int parse_options(const struct sc_cli_args *args, struct sc_keeper_options *options,
                          struct sc_err *err)
 {
@@ -73,6 +122,8 @@ static int parse_options(const struct sc_cli_args *args, struct sc_keeper_option
     if (pool && (sc_parse_u64(pool, &most) < 0 || most > SC_KEEPER_POOL_MOST))
         return sc_err_usage(err, "pool", "pool: %s: allowed are 0 to %d", pool, SC_KEEPER_POOL_MOST);
     options->pool = (unsigned)most;
+    if ((r = parse_admission(args, options, err)) < 0)
+        return r;
     if ((r = parse_gate(args->texts[SC_TEXT_GATE_FD], options, err)) < 0)
         return r;
     return parse_time(args->texts[SC_TEXT_IDLE_EXIT], "idle-exit", &options->idle_ns, err);

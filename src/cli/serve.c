@@ -55,6 +55,24 @@ static int read_numbers(const struct sc_cli_args *args, struct sc_serve_wants *w
     return 0;
 }
 
+/* Options that are the keeper's alone: it reads them, and says what is wrong. */
+static void pass_on(const struct sc_cli_args *args, struct sc_serve_wants *wants)
+{
+    static const struct {
+        enum sc_cli_text text;
+        const char *option;
+    } rows[] = {{SC_TEXT_SESSIONS, "--sessions"}, {SC_TEXT_POOL, "--pool"},
+                {SC_TEXT_RUNNING, "--running"},   {SC_TEXT_QUEUE, "--queue"},
+                {SC_TEXT_MIN_FREE, "--min-free"}, {SC_TEXT_MAX_LOAD, "--max-load"}};
+    _Static_assert(2 * sizeof rows / sizeof *rows <= SC_SERVE_PASSED_MAX, "SC_SERVE_PASSED_MAX is too small");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!args->texts[rows[i].text])
+            continue;
+        wants->passed[wants->n_passed++] = rows[i].option;
+        wants->passed[wants->n_passed++] = args->texts[rows[i].text];
+    }
+}
+
 static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)
 {
     const char *socket = args->texts[SC_TEXT_SOCKET], *http = args->texts[SC_TEXT_HTTP_SOCKET];
@@ -81,8 +99,7 @@ static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wan
     if (state && strlen(state) >= sizeof wants->state)
         return sc_err_usage(err, "state", "state: the path is too long");
     snprintf(wants->state, sizeof wants->state, "%s", state ? state : "");
-    wants->sessions = args->texts[SC_TEXT_SESSIONS];
-    wants->pool = args->texts[SC_TEXT_POOL];
+    pass_on(args, wants);
     return r;
 }
 

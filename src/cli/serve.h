@@ -11,16 +11,19 @@
 #include "keeper/keys.h"
 
 #define SC_SERVE_SETUP_MAX 65536u
+#define SC_SERVE_PASSED_MAX 32
 
 struct sc_cli_args;
 
 /* What was asked for. */
 struct sc_serve_wants {
     bool dev;
-    char socket[PATH_MAX];       /* the keeper's */
-    char http_socket[PATH_MAX];  /* "": none */
-    char listen[300];            /* "ADDRESS:PORT", or "" */
-    const char *sessions, *pool; /* the keeper's options, as text; or NULL */
+    char socket[PATH_MAX];      /* the keeper's */
+    char http_socket[PATH_MAX]; /* "": none */
+    char listen[300];           /* "ADDRESS:PORT", or "" */
+    const char
+        *passed[SC_SERVE_PASSED_MAX]; /* options of the keeper's and their values, as they were given */
+    size_t n_passed;
     const char *hosts[SC_GATE_HOSTS_MAX];
     size_t n_hosts;
     unsigned clients;

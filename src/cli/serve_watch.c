@@ -75,20 +75,15 @@ static void become(const char *const *argv, int in, int kept)
 static int start_keeper(struct service *service)
 {
     const struct sc_serve_wants *wants = service->wants;
-    const char *argv[14] = {"snapcell", "keeper", "--socket", wants->socket, "--gate-fd", "3"};
+    const char *argv[10 + SC_SERVE_PASSED_MAX] = {"snapcell",    "keeper",    "--socket",
+                                                  wants->socket, "--gate-fd", "3"};
     size_t n = 6;
     if (wants->state[0]) {
         argv[n++] = "--state";
         argv[n++] = wants->state;
     }
-    if (wants->sessions) {
-        argv[n++] = "--sessions";
-        argv[n++] = wants->sessions;
-    }
-    if (wants->pool) {
-        argv[n++] = "--pool";
-        argv[n++] = wants->pool;
-    }
+    for (size_t i = 0; i < wants->n_passed; i++)
+        argv[n++] = wants->passed[i];
     service->keeper_ns = sc_now_ns();
     pid_t pid = fork();
     if (pid == 0)

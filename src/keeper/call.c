@@ -14,17 +14,26 @@
 
 /* ---- answered at once ---- */
 
-static char *start_session(const struct caller *caller, struct keeper_session *none,
-                           struct sc_keeper_request *request)
+/* `need` NULL: it is not a tenant's. */
+static char *open_session(const struct caller *caller, struct sc_keeper_request *request,
+                          const struct need *need)
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
-    (void)none;
     if (caller->tenant && !request->total_ns && caller->tenant->quota->session_ns < SC_SESSION_TOTAL_NS)
         request->total_ns = caller->tenant->quota->session_ns;
     if (session_open(caller, request, &session, &err) < 0)
         return sc_keeper_reply_err(&err);
+    if (need)
+        admission_take(session, need, false);
     return sc_keeper_reply_value(json_pack("{s:s}", "session", session->id));
+}
+
+static char *start_session(const struct caller *caller, struct keeper_session *none,
+                           struct sc_keeper_request *request)
+{
+    (void)none;
+    return open_session(caller, request, NULL);
 }
 
 static char *list_sessions(const struct caller *caller, struct keeper_session *none,
@@ -255,9 +264,9 @@ static struct keeper_session *session_of(const struct caller *caller, const stru
     return NULL;
 }
 
-/* A single run has a session of its own. */
+/* A single run has a session of its own. `need` NULL: it is not a tenant's. */
 static void begin_once(const struct caller *caller, struct peer *peer, uint16_t channel,
-                       struct sc_keeper_request *request)
+                       struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
@@ -265,10 +274,22 @@ static void begin_once(const struct caller *caller, struct peer *peer, uint16_t 
         peer_reply(peer, channel, sc_keeper_reply_err(&err));
         return;
     }
+    session->queued_ns = queued_ns;
+    if (need)
+        admission_take(session, need, true);
     begin_call(peer, session, channel, request);
     if (TAILQ_EMPTY(&session->calls))
         sc_session_end(session->session);
     session_arm(session);
+}
+
+void call_admitted(const struct caller *caller, struct peer *peer, uint16_t channel,
+                   struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
+{
+    if (request->verb == SC_KEEPER_ONCE)
+        begin_once(caller, peer, channel, request, need, queued_ns);
+    else
+        peer_reply(peer, channel, open_session(caller, request, need));
 }
 
 /* Whom the request is for. Else the reply that refuses it. */
@@ -291,7 +312,8 @@ static char *find_caller(struct peer *peer, const struct sc_keeper_request *requ
         return unauthorized();
     ret_caller->uid = (uid_t)-1;
     ret_caller->tenant = identity->tenant;
-    return policy_refuse(identity->tenant->quota, request);
+    char *no = admission_rate(ret_caller);
+    return no ? no : policy_refuse(identity->tenant->quota, request);
 }
 
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
@@ -314,13 +336,17 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
         }
         sc_session_touch(session->session);
     }
-    if (handler->answer)
-        peer_reply(peer, channel, handler->answer(&caller, session, request));
-    else if (peer->n_calls >= most)
+    const bool needs_cell = request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_SESSION_START;
+    const bool waits = (caller.tenant && needs_cell) || !handler->answer;
+    if (waits && peer->n_calls >= most)
         peer_reply(peer, channel,
                    sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
+    else if (caller.tenant && needs_cell)
+        admission_ask(&caller, peer, channel, request);
+    else if (handler->answer)
+        peer_reply(peer, channel, handler->answer(&caller, session, request));
     else if (request->verb == SC_KEEPER_ONCE)
-        begin_once(&caller, peer, channel, request);
+        begin_once(&caller, peer, channel, request, NULL, 0);
     else
         begin_call(peer, session, channel, request);
     if (session)

@@ -211,6 +211,7 @@ static struct tenant *tenant_of(struct identities *all, const char *name)
         return NULL;
     snprintf(tenant->name, sizeof tenant->name, "%s", name);
     tenant->quota = sc_quotas_of(&all->quotas, name);
+    TAILQ_INIT(&tenant->tickets);
     TAILQ_INSERT_TAIL(&all->tenants, tenant, entry);
     return tenant;
 }

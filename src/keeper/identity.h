@@ -13,12 +13,27 @@
 
 #define SC_TOKEN 33 /* 32 hexadecimal digits, with its NUL */
 
+/* What one cell takes of a quota; and what all of a tenant's do. */
+struct need {
+    uint64_t cells, memory, disk, cpus; /* in the quota's units */
+};
+
 /* Made when it is first identified, and kept for the keeper's life: at most as many as there are keys and
  * users that have come. */
 struct tenant {
     TAILQ_ENTRY(tenant) entry;
     char name[SC_TENANT_NAME];
     const struct sc_quota *quota; /* in force now; never NULL */
+
+    /* Of admission.c. */
+    struct need used;
+    TAILQ_ENTRY(tenant) of_turns; /* while n_queued */
+    TAILQ_HEAD(, ticket) tickets; /* in the order in which they go */
+    unsigned n_queued;
+    uint64_t virtual_ns; /* what it has had, by its weight */
+    uint64_t usual_ns;   /* what its single runs take; 0: none has ended yet */
+    double tokens;       /* requests that it may make now */
+    uint64_t token_ns;   /* when that was; 0: never */
 };
 
 /* One key, or one user at a unix socket. */

@@ -84,6 +84,7 @@ static void close_all(struct keeper *keeper)
 {
     struct keeper_session *session;
     struct peer *peer;
+    admission_close(keeper);
     while ((session = TAILQ_FIRST(&keeper->sessions)))
         session_close(session);
     warm_close(keeper);
@@ -104,6 +105,8 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
     if (!listener || !keeper->idle)
         goto out;
     if ((r = warm_open(keeper)) < 0)
+        goto out;
+    if ((r = admission_open(keeper)) < 0)
         goto out;
     if ((r = door_open(keeper, err)) < 0)
         goto told;
@@ -127,6 +130,7 @@ told:
         if (signals[i])
             event_free(signals[i]);
     door_close(keeper);
+    admission_close(keeper);
     warm_close(keeper);
     if (keeper->idle)
         event_free(keeper->idle);

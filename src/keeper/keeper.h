@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "keeper/pressure.h"
 
 #define SC_KEEPER_SESSIONS_STANDARD 64
 #define SC_KEEPER_SESSIONS_MOST 1024
@@ -12,15 +13,21 @@
 #define SC_KEEPER_GATES_MAX 256 /* connections of a gate */
 #define SC_KEEPER_POOL_STANDARD 4
 #define SC_KEEPER_POOL_MOST 64
+#define SC_KEEPER_RUNNING_MOST 1024
+#define SC_KEEPER_QUEUE_STANDARD 1024
+#define SC_KEEPER_QUEUE_MOST 100000
 
 struct sc_keeper_options {
-    const char *path;      /* of the socket; NULL: sc_keeper_path */
-    uint64_t idle_ns;      /* ends after so long without sessions and clients; 0: never */
-    unsigned sessions;     /* most at once */
-    unsigned pool;         /* most parked cells, of all shapes together; 0: none */
-    int gate_fd;           /* the door: docs/keeper.md, "Gates"; -1: no gate */
-    const char *state;     /* the state folder; NULL: sc_state_path. Used with a gate only */
-    void (*serving)(void); /* called once, when clients can connect; or NULL */
+    const char *path;                   /* of the socket; NULL: sc_keeper_path */
+    uint64_t idle_ns;                   /* ends after so long without sessions and clients; 0: never */
+    unsigned sessions;                  /* most at once */
+    unsigned pool;                      /* most parked cells, of all shapes together; 0: none */
+    unsigned running;                   /* single runs for tenants at once */
+    unsigned queue;                     /* requests of tenants that wait for their turn */
+    struct sc_pressure_bounds pressure; /* beyond them no more cells are handed out to tenants */
+    int gate_fd;                        /* the door: docs/keeper.md, "Gates"; -1: no gate */
+    const char *state;                  /* the state folder; NULL: sc_state_path. Used with a gate only */
+    void (*serving)(void);              /* called once, when clients can connect; or NULL */
 };
 
 /* Serves until SIGTERM, SIGINT, SIGHUP or the idle time. 0: every session has been ended and nothing is left.

@@ -103,7 +103,7 @@ void once_done(struct call *call, struct sc_result *result)
     result->parked_ns = session->parked_ns;
     /* All that passed from the request to the hand-over. */
     result->usage.start_ns += result->usage.queue_ns + session->before_ns;
-    result->usage.queue_ns = 0;
+    result->usage.queue_ns = session->queued_ns;
     result->context_lost = false; /* nobody could come back to it */
     sc_session_end(session->session);
 }

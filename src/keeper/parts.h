@@ -29,6 +29,20 @@
 #include "snap/pool.h"
 #include "snap/session.h"
 
+struct admission {
+    TAILQ_HEAD(, tenant) turns; /* those for whom something waits */
+    struct event *turn, *tick;
+    unsigned n_queued, n_running;
+    uint64_t virtual_ns; /* of the tenant whose turn was last */
+    struct sc_pressure pressure;
+    uint64_t looked_ns;
+};
+
+/* Since the keeper began. */
+struct counts {
+    uint64_t too_many, overloaded, late;
+};
+
 struct keeper {
     const struct sc_keeper_options *options;
     struct event_base *base;
@@ -36,6 +50,8 @@ struct keeper {
     struct event *door;            /* NULL: no gate */
     int state;                     /* folder, or -1 */
     struct identities *identities; /* with a gate */
+    struct admission admission;
+    struct counts counts;
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
@@ -67,6 +83,26 @@ void door_look(struct keeper *keeper);
 /* NULL: this request is fine. Else the reply that refuses it. */
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request);
 
+/* ---- admission.c: whose turn it is ---- */
+
+struct ticket; /* a request that waits for a cell */
+
+int admission_open(struct keeper *keeper);
+void admission_close(struct keeper *keeper); /* answers who waits */
+/* NULL: a request more is within the tenant's rate. Else the reply that refuses it. */
+char *admission_rate(const struct caller *caller);
+/* Of `once` and `session.start` of a tenant: takes what is in `request`, and answers or calls call_admitted,
+ * now or later. */
+void admission_ask(const struct caller *caller, struct peer *peer, uint16_t channel,
+                   struct sc_keeper_request *request);
+/* The session has its cell. */
+void admission_take(struct keeper_session *session, const struct need *need, bool once);
+/* Its cell is gone. Nothing happens when it was not taken. */
+void admission_give_back(struct keeper_session *session);
+struct ticket *ticket_by_channel(const struct peer *peer, uint16_t channel);
+void ticket_cancel(struct ticket *ticket); /* answers */
+void tickets_drop(struct peer *peer);      /* without a word */
+
 /* ---- peer.c: one connection ---- */
 
 struct peer {
@@ -78,8 +114,9 @@ struct peer {
     enum sc_keeper_state state;
     struct sc_keeper_text text; /* a request that is not whole */
     TAILQ_HEAD(, call) calls;
-    unsigned n_calls;
-    bool broken; /* ends as soon as nobody is at work with it */
+    TAILQ_HEAD(, ticket) tickets;
+    unsigned n_calls; /* with tickets */
+    bool broken;      /* ends as soon as nobody is at work with it */
 };
 
 /* Takes `sock` if its other end may speak here. */
@@ -128,6 +165,9 @@ struct call {
 
 /* Takes what is in `request` and answers at once, or makes a call of it. */
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request);
+/* The turn of a request has come. Takes what is in `request`. */
+void call_admitted(const struct caller *caller, struct peer *peer, uint16_t channel,
+                   struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns);
 struct call *call_by_channel(struct peer *peer, uint16_t channel);
 /* Answers (frees `text`) and ends the call. */
 void call_finish(struct call *call, char *text);
@@ -158,6 +198,9 @@ struct keeper_session {
     char id[SC_KEEPER_NAME_MAX + 1];
     uid_t owner;
     struct tenant *tenant; /* NULL: the user's above, at the keeper's own socket */
+    struct need need;      /* of the tenant's quota, while it has it */
+    uint64_t charged_ns, queued_ns;
+    bool once;
     uint64_t since_ns;
     struct sc_spec spec;
     struct sc_host host;

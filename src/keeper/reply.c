@@ -72,6 +72,12 @@ char *sc_keeper_reply_error(const char *kind, const char *field, const char *mes
     return wrap_error(json_pack("{s:s, s:s, s:s}", "kind", kind, "field", field, "message", shown));
 }
 
+char *sc_keeper_reply_later(const char *kind, const char *message, uint64_t retry_ms)
+{
+    return wrap_error(json_pack("{s:s, s:s, s:s, s:I}", "kind", kind, "field", "", "message", message,
+                                "retry_after_ms", (json_int_t)retry_ms));
+}
+
 char *sc_keeper_reply_err(const struct sc_err *err)
 {
     static const char *const kinds[] = {

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -17,6 +18,8 @@ char *sc_keeper_reply_ok(const char *text);
 char *sc_keeper_reply_value(json_t *value);
 /* {"error": {"kind", "field", "message"}}. Kinds: docs/keeper.md. */
 char *sc_keeper_reply_error(const char *kind, const char *field, const char *message);
+/* The same with "retry_after_ms". */
+char *sc_keeper_reply_later(const char *kind, const char *message, uint64_t retry_ms);
 char *sc_keeper_reply_err(const struct sc_err *err);
 /* What the cell's own files answered: kind "file", with the errno's name as "code". `object` is said from
  * inside. */

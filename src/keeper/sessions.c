@@ -298,6 +298,7 @@ void session_close(struct keeper_session *session)
     session->session = NULL;
     while ((call = TAILQ_FIRST(&session->calls)))
         call_finish(call, call->peer ? last_words(session, call) : NULL);
+    admission_give_back(session);
     TAILQ_REMOVE(&keeper->sessions, session, entry);
     keeper->n_sessions--;
     session_free(session);

@@ -3,7 +3,10 @@
  *
  * All pools together hold no more cells than the keeper may park: for one more of a shape that is asked for,
  * the shape that was not asked for longest gives one up. Cells are made one at a time, when no single run is
- * on its way and none has come for a moment. */
+ * on its way and none has come for a moment.
+ *
+ * Tenants share shapes and parked cells evenly: one that asks for more than its share takes it from those
+ * that have more than theirs, or from itself, never from who has not. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,13 +102,63 @@ static unsigned count_parked(const struct keeper *keeper)
     return n;
 }
 
+/* ---- shares ---- */
+
+/* What a tenant has: shapes, and the cells parked in them. Those at the keeper's own socket count as one. */
+struct holding {
+    unsigned shapes, parked;
+};
+
+static struct holding holding_of(const struct keeper *keeper, const struct tenant *tenant)
+{
+    const struct shape *shape;
+    struct holding holding = {0};
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (shape->tenant != tenant)
+            continue;
+        holding.shapes++;
+        holding.parked += sc_pool_size(shape->pool);
+    }
+    return holding;
+}
+
+static bool is_first_of_tenant(const struct keeper *keeper, const struct shape *shape)
+{
+    const struct shape *other = TAILQ_FIRST(&keeper->shapes);
+    while (other != shape && other->tenant != shape->tenant)
+        other = TAILQ_NEXT(other, entry);
+    return other == shape;
+}
+
+/* Tenants with shapes, `one` among them. */
+static unsigned count_tenants(const struct keeper *keeper, const struct tenant *one)
+{
+    const struct shape *shape;
+    unsigned n = holding_of(keeper, one).shapes ? 0 : 1;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        n += is_first_of_tenant(keeper, shape);
+    }
+    return n;
+}
+
 /* The one that was not asked for longest, of those that have a cell to give up. */
 static struct shape *find_giver(const struct keeper *keeper, const struct shape *taker)
 {
     struct shape *shape, *giver = NULL;
+    unsigned share = keeper->options->pool / count_tenants(keeper, taker->tenant);
+    bool has_share = holding_of(keeper, taker->tenant).parked >= share;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
-        if (sc_pool_size(shape->pool) > 0 && shape->used_ns < (giver ? giver : taker)->used_ns)
+        bool own = shape->tenant == taker->tenant;
+        if (sc_pool_size(shape->pool) == 0 || shape == taker)
+            continue;
+        if (!own && (has_share || holding_of(keeper, shape->tenant).parked <= share))
+            continue;
+        if (own && shape->used_ns >= taker->used_ns)
+            continue;
+        if (!giver || shape->used_ns < giver->used_ns)
             giver = shape;
     }
     return giver;
@@ -248,21 +301,40 @@ static struct shape *find(const struct caller *caller, const char *key)
     return NULL;
 }
 
-/* Those that nobody uses and that are old, or in the way of a new one. */
-static void forget_shapes(struct keeper *keeper)
+/* May a new shape of this tenant's take this one's place? */
+static bool gives_way(const struct keeper *keeper, const struct shape *shape, const struct tenant *tenant)
 {
-    struct shape *shape, *next, *oldest = NULL;
+    unsigned share = SHAPES_MOST / count_tenants(keeper, tenant);
+    if (shape->tenant == tenant)
+        return true;
+    return holding_of(keeper, tenant).shapes < share && holding_of(keeper, shape->tenant).shapes > share;
+}
+
+/* Those that nobody uses and that are old. */
+static void forget_old(struct keeper *keeper)
+{
+    struct shape *shape, *next;
     uint64_t now = sc_now_ns();
     for (shape = TAILQ_FIRST(&keeper->shapes); shape; shape = next) {
         next = TAILQ_NEXT(shape, entry);
-        if (shape->users > 0)
-            continue;
-        if (now >= shape->made_ns + SHAPE_AGE_NS)
+        if (shape->users == 0 && now >= shape->made_ns + SHAPE_AGE_NS)
             drop(shape);
-        else if (!oldest || shape->used_ns < oldest->used_ns)
+    }
+}
+
+/* When there is no room for one more of the tenant's: the one that was not asked for longest. */
+static void make_place(struct keeper *keeper, const struct tenant *tenant)
+{
+    struct shape *shape, *oldest = NULL;
+    if (keeper->n_shapes < SHAPES_MOST)
+        return;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (shape->users == 0 && gives_way(keeper, shape, tenant) &&
+            (!oldest || shape->used_ns < oldest->used_ns))
             oldest = shape;
     }
-    if (oldest && keeper->n_shapes >= SHAPES_MOST)
+    if (oldest)
         drop(oldest);
 }
 
@@ -276,8 +348,10 @@ static int get_pooled(const struct caller *caller, const struct sc_spec *spec, s
     if (r < 0)
         return sc_err_sys(err, r, "shape");
     char *key = sc_shape_key(&of_shape);
-    forget_shapes(keeper);
+    forget_old(keeper);
     *ret_shape = key ? find(caller, key) : NULL;
+    if (!*ret_shape)
+        make_place(keeper, caller->tenant);
     if (!key)
         r = sc_err_sys(err, -ENOMEM, "shape");
     else if (*ret_shape || keeper->n_shapes >= SHAPES_MOST)
