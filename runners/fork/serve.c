@@ -111,18 +111,18 @@ static void tell_birth(struct sc_fork_birth *ret_birth)
     memset(task.order.randomness, 0, sizeof task.order.randomness);
 }
 
+/* The caller is asked first: it knows better words for what hinders it. */
 static int may_fork(const struct sc_fork_hooks *hooks, int look_at_memory)
 {
-    if (task.answer.code < 0 || sc_fork_look(&task, look_at_memory) < 0)
+    if (task.answer.code < 0)
         return 0;
-    if (!hooks || !hooks->refuse)
-        return 1;
     char reason[SC_FORK_OBJECT_MAX] = "";
-    if (hooks->refuse(reason, sizeof reason) == 0)
-        return 1;
-    reason[sizeof reason - 1] = '\0';
-    fail("fork", *reason ? reason : "it refused", -EBUSY);
-    return 0;
+    if (hooks && hooks->refuse && hooks->refuse(reason, sizeof reason) != 0) {
+        reason[sizeof reason - 1] = '\0';
+        fail("fork", *reason ? reason : "it refused", -EBUSY);
+        return 0;
+    }
+    return sc_fork_look(&task, look_at_memory) == 0;
 }
 
 /* True in the child. */

@@ -2,6 +2,7 @@
 are unique across the folders below, for pytest takes them as modules."""
 import pytest
 
+import forks
 import harness
 
 
@@ -19,6 +20,25 @@ def start(work):
 
     def starter(*argv, env=None):
         started.append(harness.Runner(list(argv), work, env))
+        return started[-1]
+    yield starter
+    for runner in started:
+        runner.close()
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory):
+    """The runners' files as they lie in a cell, the fork library beside them."""
+    return forks.tree(tmp_path_factory.mktemp("snapcell") / "snapcell")
+
+
+@pytest.fixture
+def parent(work):
+    """Starts runners that can be forked, and ends them, and their forks, with the test."""
+    started = []
+
+    def starter(*argv, env=None):
+        started.append(forks.Parent(list(argv), work, env))
         return started[-1]
     yield starter
     for runner in started:

@@ -1,4 +1,5 @@
 """Starts a runner outside any cell and speaks docs/runner-protocol.md with it, as the agent and the supervisor would."""
+import fcntl
 import json
 import os
 import secrets
@@ -61,20 +62,22 @@ class Stream:
 
 
 class Runner:
-    """A living runner. `argv` is the interpreter and its arguments; descriptor 3 is one end of a socket pair."""
+    """A living runner. `argv` is the interpreter and its arguments; descriptor 3 is one end of a socket pair. `more_fds`:
+    place -> descriptor."""
 
-    def __init__(self, argv, cwd, env=None):
+    def __init__(self, argv, cwd, env=None, more_fds=None):
         ours, theirs = socket.socketpair()
         out, err = os.pipe(), os.pipe()
-        low = theirs.fileno()
+        wanted = {3: theirs.fileno(), **(more_fds or {})}
 
         def arrange():
-            # A copy above 3 first: dup2 onto itself would leave close-on-exec set.
-            copy = os.dup(low)
-            os.dup2(copy, 3)
+            # Copies above all places first: dup2 onto itself would leave close-on-exec set.
+            copies = {place: fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for place, fd in wanted.items()}
+            for place, copy in copies.items():
+                os.dup2(copy, place)
 
         self.process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out[1], stderr=err[1],
-                                        preexec_fn=arrange, pass_fds=[3], start_new_session=True)
+                                        preexec_fn=arrange, pass_fds=list(wanted), start_new_session=True)
         theirs.close()
         os.close(out[1])
         os.close(err[1])
@@ -94,7 +97,7 @@ class Runner:
             except ConnectionResetError:
                 piece = b""
             if not piece:
-                raise Gone("the runner ended: %s%s" % (self.process.poll(), self.stderr.take()))
+                raise Gone("the runner ended: %s%s" % (self.process and self.process.poll(), self.stderr.take()))
             self.pending += piece
         line, _, rest = bytes(self.pending).partition(b"\n")
         assert len(line) < LINE_MAX

@@ -7,6 +7,7 @@ import threading
 CODE_MAX = 16 << 20
 STDIN_MAX = 64 << 20
 ENV_MAX = 1 << 20
+PRELUDE_MAX = 1 << 20
 HEAD_MAX = 200
 # Beyond what programs that close or try everything usually count to; lower where the limit of open files is.
 HIGH_FDS = (4000, 1000, 200, 50, 10)
@@ -25,6 +26,19 @@ class Request:
 
     def __init__(self, run_id, code, stdin, mode, env=()):
         self.id, self.code, self.stdin, self.mode, self.env = run_id, code, stdin, mode, env
+
+
+class Prelude:
+    """A piece of a template's prelude: `kind` is `import` or `code`."""
+
+    __slots__ = ("kind", "body")
+
+    def __init__(self, kind, body):
+        self.kind, self.body = kind, body
+
+
+class Serve:
+    """The preludes are over: orders to fork follow, on another descriptor."""
 
 
 def encoded(message):
@@ -62,9 +76,28 @@ class Channel:
         return channel
 
     def _lose(self):
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
         self._fd = -1
         self._lock = threading.Lock()
+
+    def forget(self):
+        """Descriptor and all that was read have been closed, or belong to another process: nothing is touched."""
+        self._fd = -1
+        self._held.clear()
+
+    def renew(self, fd):
+        """Speaks by `fd` from now on, and takes it as `take` does."""
+        self._fd = high_copy(fd)
+        os.close(fd)
+
+    def fileno(self):
+        return self._fd
+
+    @property
+    def holds_something(self):
+        """Whether a part of the next request has been read already."""
+        return bool(self._held)
 
     @property
     def lost(self):
@@ -85,7 +118,7 @@ class Channel:
         return taken
 
     def next_request(self):
-        """The next run, or None at the end of the stream."""
+        """The next Request, Prelude or Serve, or None at the end of the stream."""
         while True:
             end = self._held.find(b"\n", 0, HEAD_MAX)
             if end >= 0:
@@ -94,7 +127,17 @@ class Channel:
                 raise ProtocolError("a line of more than %d bytes" % HEAD_MAX)
             if not self._more(0):
                 return None
-        run_id, code_bytes, stdin_bytes, mode, env_bytes = _parse_head(self._exactly(end + 1)[:-1])
+        line = self._exactly(end + 1)[:-1]
+        words = line.decode("ascii", "replace").split(" ")
+        if words == ["serve"]:
+            return Serve()
+        if words[0] == "prelude":
+            kind, size = _parse_prelude(words, line)
+            return Prelude(kind, self._exactly(size))
+        return self._request(words, line)
+
+    def _request(self, words, line):
+        run_id, code_bytes, stdin_bytes, mode, env_bytes = _parse_run(words, line)
         env = _parse_env(self._exactly(env_bytes))
         code = self._exactly(code_bytes)
         return Request(run_id, code, None if stdin_bytes is None else self._exactly(stdin_bytes), mode, env)
@@ -118,8 +161,13 @@ class Channel:
                 self._sender = None
 
 
-def _parse_head(line):
-    words = line.decode("ascii", "replace").split(" ")
+def _parse_prelude(words, line):
+    if len(words) != 3 or words[1] not in ("import", "code"):
+        raise ProtocolError("not a prelude: %r" % line)
+    return words[1], _count(words[2], PRELUDE_MAX)
+
+
+def _parse_run(words, line):
     if len(words) not in (5, 6) or words[0] != "run" or words[4] not in ("rich", "restricted"):
         raise ProtocolError("not a run: %r" % line)
     return (words[1], _count(words[2], CODE_MAX), None if words[3] == "-" else _count(words[3], STDIN_MAX), words[4],

@@ -4,32 +4,45 @@ import os
 import signal
 import sys
 
-from .channel import ProtocolError, encoded
+from .channel import Prelude, ProtocolError, Request, encoded
 from .figures import Figures, is_figure
 from .forms import Displays, forms_of
 from .locals import LEFT_OUT, texts_of
 from .loop import Loop
-from .main_module import MainModule, remember_run
-from .program import Compiler, remember_lines, source_text
+from .main_module import MainModule, forget_run, remember_run
+from .preludes import PRELUDE_NAME, load_prelude
+from .program import Compiler, forget_lines, remember_lines, source_text
 from .streams import Streams
 from .tracebacks import describe
 
 INTERRUPTED = 130
 EXIT_MASK = 0xFF
+# Does what runs usually do, and leaves nothing behind.
+REHEARSAL = b"""\
+try:
+    [str(n) for n in range(50)][50]
+except IndexError as error:
+    str(error)
+print(end="", flush=True)
+"value"
+"""
 
 
 class Context:
     MODE = "rich"
     LEFT_OUT = LEFT_OUT
 
-    def __init__(self, channel):
+    def __init__(self, channel, orders=None):
+        """`orders` is asked between two runs whether this process is to be forked: forking.orders.Orders, or None."""
         self._channel = channel
+        self._orders = orders
         self._streams = Streams()
         self._displays = Displays(channel)
         self._figures = Figures(self._displays)
         self._compiler = Compiler()
         self._loop = Loop()
         self._runs = 0
+        self._given = {}  # What preludes have defined.
         self._interrupted = False
         self._handler = self._interrupt
         self._listen()
@@ -42,12 +55,62 @@ class Context:
     def serve(self):
         """Runs what is asked for until the stream ends."""
         while True:
-            request = self._channel.next_request()
+            request = self.next_request()
             if request is None:
                 return
+            if type(request) is not Request:
+                raise ProtocolError("only a zygote is told to serve")
             if request.mode != self.MODE:
                 raise ProtocolError("this context is %s, not %s" % (self.MODE, request.mode))
             self._channel.send_line(encoded(self._run(request)))
+
+    def next_request(self):
+        """The next one that is no prelude; those are loaded, and answered, here."""
+        while True:
+            if self._orders is not None:
+                self._orders.answer_until_readable(self, self._channel)
+            request = self._channel.next_request()
+            if type(request) is not Prelude:
+                return request
+            if self._runs:
+                raise ProtocolError("a prelude after a run")
+            self._channel.send(load_prelude(request, self._run_prelude))
+            self._streams.flush()
+            self._given = dict(self.main.__dict__)
+
+    def _run_prelude(self, text):
+        remember_lines(text, PRELUDE_NAME)
+        remember_run(self.main, PRELUDE_NAME, text)
+        self._program_runs(self._compiler.compile(text, PRELUDE_NAME))
+
+    @property
+    def ready(self):
+        """What is said first."""
+        return {"op": "ready", "protocol": 1, "language": "python", "version": "%d.%d.%d" % sys.version_info[:3]}
+
+    # ---- forks ----
+
+    def rehearse(self):
+        """A run without a trace: what a run reads and writes is then in memory, and this process's own."""
+        encoded(self._run(Request("0" * 16, REHEARSAL, None, self.MODE)))
+        name = self._name()
+        forget_lines(name)
+        forget_run(self.main, name)
+        self._runs -= 1
+
+    @property
+    def descriptors(self):
+        """Those that this context has open besides 0 to 2."""
+        return {self._channel.fileno(), *self._streams.descriptors}
+
+    def before_fork(self):
+        self._streams.flush()
+
+    def after_fork(self, fd):
+        """In the fork, whose stream to the supervisor is `fd` and which has nothing of what was open before."""
+        self._channel.renew(fd)
+        self._streams.renew()
+        self._listen()
 
     # ---- interrupts ----
 
@@ -69,10 +132,13 @@ class Context:
 
     # ---- one run ----
 
+    def _name(self):
+        return "<run %d>" % self._runs
+
     def _run(self, request):
         self._interrupted = False
         self._runs += 1
-        name = "<run %d>" % self._runs
+        name = self._name()
         if request.env:
             os.environb.update(request.env)
         text = None
@@ -93,7 +159,7 @@ class Context:
         self._streams.flush()
         forms = None if value is None else self._forms(value)
         self._displays.end()
-        known = texts_of(self.main.__dict__, self.LEFT_OUT)
+        known = texts_of(self.main.__dict__, self.LEFT_OUT, self._given)
         self._streams.flush()  # Texts of values may print.
         return self._told(request, status, exit_code, forms, known, error)
 

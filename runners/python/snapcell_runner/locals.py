@@ -15,12 +15,18 @@ LEFT_OUT = frozenset((
     types.WrapperDescriptorType, types.MethodDescriptorType))
 
 
-def texts_of(namespace, left_out=LEFT_OUT):
-    """Name -> text; modules, functions and classes are left out."""
+_NONE = object()
+
+
+def texts_of(namespace, left_out=LEFT_OUT, given=None):
+    """Name -> text; modules, functions and classes are left out, and what still is as `given` has it."""
+    given = given or {}
     texts, size, patience = {}, 0, Patience(TOTAL_S)
     for name, value in list(namespace.items()):
         kind = type(value)
         if type(name) is not str or name[:1] == "_" or kind in left_out or issubclass(kind, type):
+            continue
+        if given.get(name, _NONE) is value:
             continue
         text = bounded_repr(value, TEXT_MAX, patience)
         # As the line has it: what cannot be printed takes up to six characters for one.

@@ -37,6 +37,10 @@ def remember_run(module, name, text):
     _RUNS[id(module)][name] = text
 
 
+def forget_run(module, name):
+    _RUNS[id(module)].pop(name, None)
+
+
 def _run_of_class(texts, wanted):
     if not isinstance(wanted, type):
         return None

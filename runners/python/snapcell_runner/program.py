@@ -54,6 +54,10 @@ def remember_lines(text, file_name):
     linecache.cache[file_name] = (len(text), None, text.splitlines(True), file_name)
 
 
+def forget_lines(file_name):
+    linecache.cache.pop(file_name, None)
+
+
 def source_text(code):
     """A run's bytes as text. A cookie that names another encoding is a comment: what was checked is what runs."""
     text = code.decode("utf-8")

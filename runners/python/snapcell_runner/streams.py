@@ -13,15 +13,29 @@ _STARTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spa
 
 class Streams:
     def __init__(self):
-        with open(os.devnull, "rb") as null:
-            self._null = high_copy(null.fileno())
-        self._copies = {1: high_copy(1), 2: high_copy(2)}
+        self._keep_copies()
         self._stdin_given = True
         sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
         sys.stderr.reconfigure(encoding="utf-8", line_buffering=True)
         self._stdout, self._stderr = sys.stdout, sys.stderr
         self.give_stdin(None)
         sys.addaudithook(self._before_others_write)
+
+    def _keep_copies(self):
+        with open(os.devnull, "rb") as null:
+            self._null = high_copy(null.fileno())
+        self._copies = {1: high_copy(1), 2: high_copy(2)}
+
+    def renew(self):
+        """Descriptors 0 to 2 are new ones, and the copies of the old have been closed."""
+        self._keep_copies()
+        self._stdin_given = True
+        self.give_stdin(None)
+
+    @property
+    def descriptors(self):
+        """Those that are kept besides 0 to 2."""
+        return {self._null, *self._copies.values()}
 
     def _before_others_write(self, event, _arguments):
         if event in _STARTS:

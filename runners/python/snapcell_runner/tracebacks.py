@@ -11,6 +11,7 @@ MESSAGE_MAX = 16 << 10
 SECONDS = 3.0
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 CHAIN_MAX = 100
+_PROGRAM = ("<run ", "<prelude>")
 
 
 def describe(error, file_name):
@@ -69,7 +70,7 @@ def _from_program(stack):
     frames = list(stack)
     own = [at for at, frame in enumerate(frames) if frame.filename.startswith(_OWN)]
     if own and own[0] == 0:
-        first = next((at for at, frame in enumerate(frames) if frame.filename.startswith("<run ")), len(frames))
+        first = next((at for at, frame in enumerate(frames) if frame.filename.startswith(_PROGRAM)), len(frames))
         frames = frames[first:]
     return [frame for frame in frames if not frame.filename.startswith(_OWN)]
 

@@ -19,8 +19,8 @@ class RestrictedContext(Context):
     MODE = "restricted"
     LEFT_OUT = LEFT_OUT | {AllowedModule}
 
-    def __init__(self, channel):
-        super().__init__(channel)
+    def __init__(self, channel, orders=None):
+        super().__init__(channel, orders)
         self._compiler = RestrictedCompiler()
         _only_the_standard_library()
         guard_copying()

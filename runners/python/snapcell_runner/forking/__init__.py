@@ -1,0 +1,1 @@
+"""What makes a runner fit for forks, and its forks unlike each other (docs/fork-correctness.md)."""

@@ -1,0 +1,132 @@
+"""Orders to fork, which come on a socket of their own (docs/runner-protocol.md)."""
+import ctypes
+import os
+import select
+import sys
+
+from ..channel import high_copy
+from . import carried
+from .apart import Apart
+from .carried import NotForkable
+from .library import CHILD, END, Library
+
+CANNOT_COMPLY = 70
+RUNNER_FD, SOCKET_FD = 3, 4
+
+
+class Orders:
+    def __init__(self, fd, between_runs):
+        self._fd = fd
+        self._between_runs = between_runs
+        self._library = None
+        self._context = None
+        self._is_zygote = False
+        self._apart = None
+        self._refusal = None
+        self._files = []
+
+    @classmethod
+    def take(cls, fd, between_runs):
+        """Takes descriptor `fd`, which is free afterwards. `between_runs`: orders are answered there, as a session's are."""
+        orders = cls(high_copy(fd), between_runs)
+        os.close(fd)
+        return orders
+
+    # ---- zygotes ----
+
+    def prepare(self, context):
+        """Looks at all that could hinder a fork, once: nothing changes from here on. Raises NotForkable."""
+        self._context = context
+        self._library = Library(lambda: self._refusal)
+        self._look()
+        self._apart = Apart(instances=True)
+        context.before_fork()
+        self._is_zygote = True
+
+    def serve(self, channel):
+        """Carries out orders until the socket's end: then returns False; in each fork returns True."""
+        while True:
+            got = self._take(channel)
+            if got in (END, CHILD):
+                return got == CHILD
+
+    # ---- sessions ----
+
+    def answer_until_readable(self, context, channel):
+        """Carries out orders until there is something to read for `channel`."""
+        while self._between_runs and not channel.holds_something:
+            poll = select.poll()
+            poll.register(channel.fileno(), select.POLLIN)
+            poll.register(self._fd, select.POLLIN)
+            ready = {fd for fd, _ in poll.poll()}
+            if channel.fileno() in ready:
+                return
+            self._answer_one(context, channel)
+
+    def _answer_one(self, context, channel):
+        self._context = context
+        if self._library is None:
+            self._library = Library(lambda: self._refusal)
+        self._refusal = self._hindrance()
+        if self._take(channel) == END:
+            os.close(self._fd)
+            self._fd, self._between_runs = -1, False
+
+    # ---- one order ----
+
+    def _take(self, channel):
+        got, birth = self._library.take(self._fd)
+        if got == CHILD:
+            self._be_born(channel, birth)
+        return got
+
+    def _hindrance(self):
+        """Why this process cannot be forked now, or None. Asked before an order is taken, which brings descriptors along."""
+        try:
+            self._look()
+            self._context.before_fork()
+            self._apart = Apart(instances=False)
+            return None
+        except NotForkable as why:
+            return str(why)
+        except BaseException as trouble:
+            return "it could not be seen whether this can be forked: %r" % trouble
+
+    def _look(self):
+        carried.check_threads()
+        carried.check_children()
+        carried.check_memory()
+        self._files = carried.open_files(self._context.descriptors | {self._fd})
+
+    def _be_born(self, channel, birth):
+        """The fork's first steps. One that fails is its last, before any code of a request has come."""
+        channel.forget()
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        try:
+            self._context.after_fork(RUNNER_FD)
+            self._take_socket(birth.has_socket)
+            for file in self._files:
+                file.reopen()
+            self._apart.become(bytes(birth.randomness))
+            if self._is_zygote:
+                self._context.rehearse()
+                self._is_zygote = False
+            channel.send(self._context.ready)
+        except BaseException as trouble:
+            _say_so(channel, trouble)
+            os._exit(CANNOT_COMPLY)
+
+    def _take_socket(self, has_socket):
+        """A fork that has one may be forked between its own runs."""
+        self._between_runs = bool(has_socket)
+        if has_socket:
+            self._fd = high_copy(SOCKET_FD)
+            os.close(SOCKET_FD)
+
+
+def _say_so(channel, trouble):
+    reason = str(trouble) if isinstance(trouble, NotForkable) else "%s: %s" % (type(trouble).__name__, trouble)
+    try:
+        channel.send({"op": "not_forkable", "reason": reason})
+    except Exception as error:
+        print("runner: %s; %s" % (reason, error), file=sys.stderr, flush=True)
