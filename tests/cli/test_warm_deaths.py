@@ -40,14 +40,14 @@ def await_state(pids, fits):
 
 
 def look(keeper):
-    """Each of its cells as a list of (process, processor time), process 1 first: agent, shepherd, interpreter."""
+    """Each of its cells as a list of (process, state, processor time), process 1 first: agent, shepherd, interpreter."""
     known = {pid: stat(pid) for pid in keeper.cells()}
     known = {pid: now for pid, now in known.items() if now}
     cells = [[pid] for pid, now in known.items() if now[1] == keeper.child.pid]
     for cell in cells:
         for above in cell:
             cell += [pid for pid, now in known.items() if now[1] == above]
-    return [[(pid, known[pid][2]) for pid in cell] for cell in cells]
+    return [[(pid, known[pid][0], known[pid][2]) for pid in cell] for cell in cells]
 
 
 def cells_of(keeper):
@@ -55,17 +55,17 @@ def cells_of(keeper):
     until, last = time.monotonic() + PATIENCE, None
     while True:
         cells = look(keeper)
-        if cells and cells == last and all(len(cell) == 3 for cell in cells):
-            return [[pid for pid, _ in cell] for cell in cells]
+        if cells and cells == last and all("".join(state for _, state, _ in cell) == "SSS" for cell in cells):
+            return [[pid for pid, _, _ in cell] for cell in cells]
         assert time.monotonic() < until
         last = cells
         time.sleep(0.02)
 
 
-def parts(keeper, which):
-    """Of every parked cell."""
+def parts(cells, which):
+    """Of each of these."""
     chosen = {"all": slice(None), "agent": slice(0, 1), "shepherd": slice(1, 2), "interpreter": slice(2, 3)}[which]
-    return [pid for cell in cells_of(keeper) for pid in cell[chosen]]
+    return [pid for cell in cells for pid in cell[chosen]]
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ EACH = pytest.mark.parametrize("which", ["all", "agent", "shepherd", "interprete
 @EACH
 def test_it_is_dead_before(keeper, which):
     for _ in range(3):
-        pids = parts(keeper, which)
+        pids = parts(cells_of(keeper), which)
         send(pids, signal.SIGKILL)
         await_state(pids, lambda now: now is None)
         result = run(keeper, "python", "print(2)")
@@ -92,8 +92,8 @@ def test_it_is_dead_before(keeper, which):
 def test_it_dies_with_the_request_unread(keeper, which):
     """Stopped first, so that it is taken alive and reads nothing of what it is handed."""
     for _ in range(3):
-        pids = parts(keeper, which)
-        asleep = parts(keeper, "agent" if which in ("all", "agent") else "interpreter")
+        cells = cells_of(keeper)
+        pids, asleep = parts(cells, which), parts(cells, "agent" if which in ("all", "agent") else "interpreter")
         send(asleep, signal.SIGSTOP)
         await_state(asleep, lambda now: now is None or now[0] in "Tt")
         with Wire(keeper) as wire:
@@ -107,7 +107,8 @@ def test_it_dies_with_the_request_unread(keeper, which):
 def test_files_are_given_again(keeper):
     files = [{"path": "a", "content": "in a"}, {"path": "b/c", "content": "in c"}]
     for which in ("agent", "interpreter", "all"):
-        pids, agents = parts(keeper, which), parts(keeper, "agent")
+        cells = cells_of(keeper)
+        pids, agents = parts(cells, which), parts(cells, "agent")
         send(agents, signal.SIGSTOP)
         await_state(agents, lambda now: now is None or now[0] in "Tt")
         with Wire(keeper) as wire:
@@ -124,18 +125,19 @@ def test_what_has_begun_is_not_begun_again(keeper, which):
     kind, until = "", time.monotonic() + PATIENCE
     while kind != "warm":
         assert time.monotonic() < until
-        cells = parts(keeper, which)
+        cells = cells_of(keeper)
         with Wire(keeper) as wire:
-            asked = wire.begin(**{**once(keeper, SAYS % 3), "output": "stream"})
+            asked = wire.begin(**{**once(keeper, SAYS % 5), "output": "stream"})
             output = b""
             while output != b"begun\n":
                 kind, about, payload = wire.frame()
                 assert about == asked
                 output += payload[8:]
-            send(cells, signal.SIGKILL)
+            if len(look(keeper)) == len(cells):  # none was made for it
+                send(parts(cells, which), signal.SIGKILL)
             reply, streams = wire.finish(asked)
         result = reply["ok"]
-        kind = result["start"]["kind"]  # of the others none was meant
+        kind = result["start"]["kind"]
         assert kind == "cold" or result["status"] in ("signaled", "sandbox_error") and streams == {}, (result, streams)
 
 
@@ -147,7 +149,7 @@ def test_200_deaths_around_the_hand_over(keeper):
     for i in range(200):
         assert time.monotonic() < until
         which = ("all", "agent", "shepherd", "interpreter")[i % 4]
-        pids = keeper.cells() if which == "all" else parts(keeper, which)
+        pids = keeper.cells() if which == "all" else parts(cells_of(keeper), which)
         with Wire(keeper) as wire:
             killer = threading.Timer(chance.uniform(0, 0.004), send, (pids, signal.SIGKILL))
             killer.start()
