@@ -70,3 +70,8 @@ void handle_ready(struct request *request)
     if (!request->ask)
         problem_begin(request, why);
 }
+
+void handle_unsupported(struct request *request)
+{
+    problem(request, "unsupported", "", "sessions of this version cannot be copied");
+}

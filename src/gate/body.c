@@ -37,6 +37,7 @@ const struct field SESSION_FIELDS[] = {
      SC_KEEPER_IDLE_MS_MAX},
     {"total_ms", FIELD_NUMBER, "It ends after so long in any case.", false, SC_KEEPER_TIME_MS_MIN,
      SC_KEEPER_TOTAL_MS_MAX},
+    {"metadata", FIELD_LABELS, "Texts that are kept with the session and told again."},
     {"env", FIELD_SPEC, "Variables added to the cell's own."},
     {"cwd", FIELD_SPEC, "Folder in the cell where programs start."},
     {"files", FIELD_SPEC, "Files put into the work folder."},
@@ -93,6 +94,71 @@ const struct field CHECK_FIELDS[] = {
     {NULL},
 };
 
+const struct field INTERRUPT_FIELDS[] = {
+    {"context", FIELD_NAME, "Only what runs in this context. Default: in all."},
+    {NULL},
+};
+
+static const char *const WHOM[] = {"tree", "main", "group", NULL};
+const struct field SIGNAL_FIELDS[] = {
+    {"signal", FIELD_TEXT, "A signal's name, as TERM, INT, KILL, STOP, CONT.", true, 1, 16},
+    {"whom", FIELD_WORD, "The command and all that came from it, it alone, or its process group.", .words = WHOM},
+    {NULL},
+};
+
+const struct field RESIZE_FIELDS[] = {
+    {"rows", FIELD_INTEGER, "Of the terminal.", true, 1, 10000},
+    {"cols", FIELD_INTEGER, "Of the terminal.", true, 1, 10000},
+    {NULL},
+};
+
+#define PATH_MOST 4095
+const struct field CHANGE_FIELDS[] = {
+    {"to", FIELD_TEXT, "Its new path, as rename(2) does it.", false, 1, PATH_MOST},
+    {"mode", FIELD_MODE, "Its new permission bits, as octal text."},
+    {NULL},
+};
+
+const struct field LIST_QUERY[] = {
+    {"prefix", FIELD_NAME, "Only those whose id or name begins so."},
+    {"metadata", FIELD_TEXT, "Only those with this metadata: NAME or NAME=VALUE.", false, 1, 400},
+    {"limit", FIELD_INTEGER, "At most so many.", false, 1, 100000},
+    {NULL},
+};
+
+const struct field PATH_QUERY[] = {
+    {"path", FIELD_TEXT, "In the cell: absolute, or below the work folder, which is also the default.", false, 1, PATH_MOST},
+    {NULL},
+};
+
+#define SIZE_MOST 9007199254740992.0
+const struct field READ_QUERY[] = {
+    {"offset", FIELD_INTEGER, "Bytes that are left out at the beginning.", false, 0, SIZE_MOST},
+    {"length", FIELD_INTEGER, "At most so many bytes.", false, 0, SIZE_MOST},
+    {NULL},
+};
+
+const struct field WRITE_QUERY[] = {
+    {"mode", FIELD_MODE, "Permission bits of a file that is made, as octal text. Default 0644."},
+    {"append", FIELD_BOOL, "Behind what is there, in the place of replacing it."},
+    {NULL},
+};
+
+const struct field MKDIR_QUERY[] = {
+    {"mode", FIELD_MODE, "Permission bits, as octal text. Default 0755."},
+    {"parents", FIELD_BOOL, "Also the folders above it; one that is there is fine."},
+    {NULL},
+};
+
+const struct field REMOVE_QUERY[] = {
+    {"recursive", FIELD_BOOL, "Also a folder with all that is in it."},
+    {NULL},
+};
+
+const struct field STDIN_QUERY[] = {
+    {"end", FIELD_BOOL, "The input is at its end with this body."},
+    {NULL},
+};
 /* clang-format on */
 
 /* The places deeper down where a spec may name the host. */

@@ -5,7 +5,10 @@
 #include "gate/parts.h"
 
 extern const struct field RUN_FIELDS[], SESSION_FIELDS[], CODE_FIELDS[], EXEC_FIELDS[], COMMAND_FIELDS[],
-    CHECK_FIELDS[];
+    CHECK_FIELDS[], INTERRUPT_FIELDS[], SIGNAL_FIELDS[], RESIZE_FIELDS[], CHANGE_FIELDS[];
+/* Of queries. */
+extern const struct field LIST_QUERY[], PATH_QUERY[], READ_QUERY[], WRITE_QUERY[], MKDIR_QUERY[],
+    REMOVE_QUERY[], STDIN_QUERY[];
 
 /* The body as a spec for the keeper, without the fields of `leave_out` (ends with NULL; or NULL). NULL: it
  * was answered why not. */

@@ -38,6 +38,7 @@ void lines_fini(struct lines *lines)
 struct follow {
     struct request *request;
     follow_started *started;
+    follow_room *room;
     bool begun;
     struct lines displays, events;
     uint8_t tail[2][CHARACTER_MAX]; /* of stdout, stderr: a character that is not whole yet */
@@ -168,6 +169,8 @@ static void on_done(void *userdata, const char *ok, size_t len, const json_t *er
     struct request *request = userdata;
     struct follow *follow = request->of_handler;
     request->ask = NULL;
+    if (request->forget)
+        request->forget(request);
     if (!ok && !follow->begun) {
         problem_keeper(request, error);
         return;
@@ -201,9 +204,18 @@ static void free_follow(struct request *request)
     request->of_handler = NULL;
 }
 
-struct follow *follow_begin(struct request *request, json_t *message, follow_started *started)
+static void on_credit(void *userdata)
 {
-    static const struct ask_events events = {.output = on_output, .done = on_done};
+    struct request *request = userdata;
+    struct follow *follow = request->of_handler;
+    if (follow->room)
+        follow->room(request);
+}
+
+struct follow *follow_begin(struct request *request, json_t *message, follow_started *started,
+                            follow_room *room)
+{
+    static const struct ask_events events = {.output = on_output, .credit = on_credit, .done = on_done};
     int why = 0;
     struct follow *follow = calloc(1, sizeof *follow);
     if (!follow) {
@@ -211,7 +223,7 @@ struct follow *follow_begin(struct request *request, json_t *message, follow_sta
         problem_begin(request, -ENOMEM);
         return NULL;
     }
-    *follow = (struct follow){.request = request, .started = started};
+    *follow = (struct follow){.request = request, .started = started, .room = room};
     request->of_handler = follow;
     request->free_handler = free_follow;
     request->ask = ask_begin(request->gate, message, request->person->token, true, &events, request, &why);

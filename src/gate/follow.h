@@ -14,10 +14,12 @@ void lines_fini(struct lines *lines);
 
 /* Begins `message` (taken) on a link of its own, and answers with its events in the framing that the client
  * asked for: start, stdout, stderr, display, denial, end; error when it could not be done after all. An error
- * before the first of them is a problem document. With `names_itself` start waits for the keeper's own word
- * and passes it on, after `started` was called with it. */
+ * before the first of them is a problem document. With `started` start waits for the keeper's own word
+ * and passes it on, after `started` was called with it; `room` is called when more input may go. */
 struct follow;
 typedef void follow_started(struct request *request, struct ask *ask, json_t *started);
-struct follow *follow_begin(struct request *request, json_t *message, follow_started *started);
+typedef void follow_room(struct request *request);
+struct follow *follow_begin(struct request *request, json_t *message, follow_started *started,
+                            follow_room *room);
 
 #endif

@@ -19,7 +19,7 @@
 #define BODY_NS (300 * SC_NS_PER_S)   /* the same of a body that is kept */
 #define NEWCOMER_NS (2 * SC_NS_PER_S)
 #define BODY_MAX (64u * 1024 * 1024)
-#define UNWANTED_MAX (1024u * 1024) /* of a body whose answer is known already */
+#define UNWANTED_MAX (1024u * 1024) /* of a body that is refused before it began */
 #define VALUES_MAX 200000
 
 /* ---- what comes ---- */
@@ -145,20 +145,27 @@ static bool read_body(struct request *request)
     if (r == 0 && !json_is_object(request->body))
         r = sc_err_usage(&err, "body", "body: must be a JSON object");
     static const struct field none[] = {{NULL}};
-    if (r == 0 && !(request->route->flags & ROUTE_SPEC))
+    if (r == 0)
         r = fields_check(request->route->body ? request->route->body : none, request->body, &err);
     if (r < 0)
         problem_err(request, &err);
     return r == 0;
 }
 
+/* Where the body goes: to the request's own ask, or to a command. */
+static struct ask *sink_of(const struct request *request)
+{
+    return request->feeds ? command_ask(request->feeds) : request->ask;
+}
+
 static enum MHD_Result take_upload(struct request *request, const char *data, size_t *size)
 {
     if (request->answered) {
-        /* Nobody wants the rest; when it is long, the connection is not worth it. */
+        /* Nobody wants the rest, but libmicrohttpd answers behind it only. Of a stranger it is not waited
+         * for. */
         request->unwanted += *size;
         *size = 0;
-        return request->unwanted > UNWANTED_MAX ? MHD_NO : MHD_YES;
+        return request->unwanted > UNWANTED_MAX && !request->started ? MHD_NO : MHD_YES;
     }
     if (request->route->body_kind == BODY_NONE) {
         problem(request, "usage", "body", "body: none is taken here");
@@ -167,10 +174,11 @@ static enum MHD_Result take_upload(struct request *request, const char *data, si
             problem(request, "too_large", "body", "body: at most %u bytes are allowed", BODY_MAX);
         else if (sc_buf_add(&request->raw, data, *size) < 0)
             problem(request, "sandbox", "", "gate: out of memory");
-    } else if (request->ask) {
-        size_t n = request->ask->link ? request->ask->credit : 0;
+    } else if (sink_of(request)) {
+        struct ask *sink = sink_of(request);
+        size_t n = sink->link ? sink->credit : 0;
         n = n < *size ? n : *size;
-        if (n == 0 || ask_input(request->ask, data, n) < 0) {
+        if (n == 0 || ask_input(sink, data, n) < 0) {
             request_sleep(request);
             return MHD_YES; /* nothing was taken: it comes again */
         }
@@ -240,7 +248,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         return MHD_YES;
     if (!request->answered && !request->started)
         start(request);
-    if (!request->answered && request->route->body_kind == BODY_STREAM && !request->in_ended)
+    if (request->feeds)
+        command_fed(request);
+    else if (!request->answered && request->route->body_kind == BODY_STREAM && !request->in_ended)
         request->in_ended = request->ask && ask_input_end(request->ask) == 0;
     if (request->answered)
         return answer_queue(request);
@@ -282,10 +292,13 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
         return;
     *state = NULL;
     request_unwatch(request);
-    if (request->free_handler)
-        request->free_handler(request);
+    command_unfed(request);
+    if (request->forget)
+        request->forget(request);
     if (request->ask)
         ask_forget(request->ask);
+    if (request->free_handler)
+        request->free_handler(request);
     if (request->response)
         MHD_destroy_response(request->response);
     if (request->counted) {

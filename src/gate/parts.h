@@ -25,6 +25,7 @@ struct gate;
 struct request;
 struct ask;
 struct link;
+struct command;
 
 /* ---- loop.c ---- */
 
@@ -196,7 +197,8 @@ enum body_kind {
 #define ROUTE_PARAMS_MAX 3
 #define ROUTE_OPEN (1u << 0)    /* needs no key */
 #define ROUTE_SPEC (1u << 1)    /* body: the request of docs/spec.md, with `body` beside its fields */
-#define ROUTE_STREAMS (1u << 2) /* may answer as events (Accept) */
+#define ROUTE_STREAMS (1u << 2) /* answers as events when Accept asks for them */
+#define ROUTE_FOLLOWS (1u << 3) /* always does; NDJSON where Accept says nothing */
 
 struct route {
     const char *method;
@@ -228,12 +230,13 @@ struct person {
     struct MHD_Connection *connection;
     int sock;
     bool tcp;
-    uint64_t since_ns;     /* idle since, or when its request began */
-    char token[TOKEN_MAX]; /* whom the keeper takes it for; "": not asked yet */
-    char *key;             /* that the token was given for; NULL: the kernel's word */
-    unsigned generation;   /* of the keeper that gave it */
-    bool known;            /* has asked something already */
-    bool busy, reading;    /* reading: a body that is kept */
+    uint64_t since_ns;      /* idle since, or when its request began */
+    char token[TOKEN_MAX];  /* whom the keeper takes it for; "": not asked yet */
+    char tenant[TOKEN_MAX]; /* its name */
+    char *key;              /* that the token was given for; NULL: the kernel's word */
+    unsigned generation;    /* of the keeper that gave it */
+    bool known;             /* has asked something already */
+    bool busy, reading;     /* reading: a body that is kept */
 };
 
 struct request {
@@ -262,6 +265,9 @@ struct request {
     bool out_ended, out_broken, reader_sleeps, keeps;
     bool in_ended;
     enum { FRAMING_RAW, FRAMING_SSE, FRAMING_NDJSON } framing;
+    struct command *command;                 /* that this request follows */
+    void (*forget)(struct request *request); /* the command is over, or nobody follows it */
+    struct command *feeds;                   /* whose input this request's body is */
     void *of_handler;
     void (*free_handler)(struct request *request);
 };
@@ -329,44 +335,30 @@ bool who_may(struct request *request);
  * when it is there or answered when not. */
 int who_identify(struct request *request);
 
+/* ---- commands.c ---- */
+
+struct ask *command_ask(const struct command *command);
+/* The body that fed a command is at its end: answers. */
+void command_fed(struct request *request);
+/* The request goes before that. */
+void command_unfed(struct request *request);
+
 /* ---- handlers ---- */
 
-void handle_health(struct request *request);
-void handle_ready(struct request *request);
-void handle_openapi(struct request *request);
-void handle_docs(struct request *request);
-void handle_metrics(struct request *request);
-void handle_run(struct request *request);
-void handle_check(struct request *request);
+#define HANDLERS(X)                                                                                          \
+    X(health)                                                                                                \
+    X(ready) X(openapi) X(docs) X(metrics) X(run) X(check) X(session_create) X(session_list) X(session_get)  \
+        X(session_delete) X(session_run) X(session_exec) X(session_metrics) X(contexts) X(context_restart)   \
+            X(interrupt) X(keepalive) X(unsupported) X(command_start) X(command_list) X(command_stdin)       \
+                X(command_signal) X(command_resize) X(file_read) X(file_write) X(file_remove) X(file_change) \
+                    X(list) X(stat) X(mkdir) X(watch) X(tar_out) X(tar_in)
+#define X(name) void handle_##name(struct request *request);
+/* clang-format off */
+HANDLERS(X)
+/* clang-format on */
+#undef X
 
-void handle_session_create(struct request *request);
-void handle_session_list(struct request *request);
-void handle_session_get(struct request *request);
-void handle_session_delete(struct request *request);
-void handle_session_run(struct request *request);
-void handle_session_exec(struct request *request);
-void handle_contexts(struct request *request);
-void handle_context_restart(struct request *request);
-void handle_interrupt(struct request *request);
-void handle_keepalive(struct request *request);
-void handle_fork(struct request *request);
-
-void handle_command_start(struct request *request);
-void handle_command_list(struct request *request);
-void handle_command_stdin(struct request *request);
-void handle_command_signal(struct request *request);
-void handle_command_resize(struct request *request);
-
-void handle_file_read(struct request *request);
-void handle_file_write(struct request *request);
-void handle_file_remove(struct request *request);
-void handle_file_change(struct request *request);
-void handle_list(struct request *request);
-void handle_watch(struct request *request);
-void handle_tar_out(struct request *request);
-void handle_tar_in(struct request *request);
-
-/* ask.h's simplest use: begin, and answer with what came under "ok", or a problem. */
+/* The simplest use: begin, and answer with what came under "ok", or a problem. */
 void ask_and_answer(struct request *request, json_t *message, unsigned status);
 /* {"request": NAME, "session": of the path} */
 json_t *message_of(struct request *request, const char *name);

@@ -5,7 +5,8 @@
 
 #include "gate/body.h"
 
-#define JSON "application/json"
+#define S "/v1/sessions"
+#define ONE S "/{session}"
 
 /* clang-format off */
 const struct route ROUTES[] = {
@@ -13,8 +14,39 @@ const struct route ROUTES[] = {
      "Status", 200},
     {"GET", "/readyz", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_ready, "service", "Can work be done now?",
      "Status", 200},
-    {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs",
-     "Run code or a command in a fresh cell.", "Result", 200},
+    {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs", "Run code in a fresh cell.", "Result", 200},
+
+    {"POST", S, 0, BODY_JSON, NULL, SESSION_FIELDS, handle_session_create, "sessions", "Make a session.", "Started", 201},
+    {"GET", S, 0, BODY_NONE, LIST_QUERY, NULL, handle_session_list, "sessions", "List your sessions.", "Sessions", 200},
+    {"GET", ONE, 0, BODY_NONE, NULL, NULL, handle_session_get, "sessions", "Tell about a session.", "Session", 200},
+    {"DELETE", ONE, 0, BODY_NONE, NULL, NULL, handle_session_delete, "sessions", "End a session and all that is in it.", "Ended", 200},
+    {"POST", ONE "/run", ROUTE_STREAMS, BODY_JSON, NULL, CODE_FIELDS, handle_session_run, "sessions", "Run code in a context, which keeps its variables.", "Result", 200},
+    {"POST", ONE "/exec", ROUTE_STREAMS, BODY_JSON, NULL, EXEC_FIELDS, handle_session_exec, "sessions", "Run a command and wait for its end.", "Result", 200},
+    {"POST", ONE "/interrupt", 0, BODY_JSON, NULL, INTERRUPT_FIELDS, handle_interrupt, "sessions", "Interrupt what runs; its state stays.", "Interrupted", 200},
+    {"POST", ONE "/keepalive", 0, BODY_JSON, NULL, NULL, handle_keepalive, "sessions", "Set its idle clock back.", "Session", 200},
+    {"GET", ONE "/metrics", 0, BODY_NONE, NULL, NULL, handle_session_metrics, "sessions", "What it has used.", "Usage", 200},
+    {"GET", ONE "/contexts", 0, BODY_NONE, NULL, NULL, handle_contexts, "sessions", "List its contexts.", "Contexts", 200},
+    {"POST", ONE "/contexts/{context}/restart", 0, BODY_JSON, NULL, NULL, handle_context_restart, "sessions", "Forget a context's state.", NULL, 204},
+    {"POST", ONE "/snapshot", 0, BODY_JSON, NULL, NULL, handle_unsupported, "sessions", "Not served by this version.", NULL, 501},
+    {"POST", ONE "/fork", 0, BODY_JSON, NULL, NULL, handle_unsupported, "sessions", "Not served by this version.", NULL, 501},
+
+    {"POST", ONE "/commands", ROUTE_FOLLOWS, BODY_JSON, NULL, COMMAND_FIELDS, handle_command_start, "commands", "Start a command and follow it.", "Process", 200},
+    {"GET", ONE "/commands", 0, BODY_NONE, NULL, NULL, handle_command_list, "commands", "List its commands.", "Processes", 200},
+    {"POST", ONE "/commands/{process}/stdin", 0, BODY_STREAM, STDIN_QUERY, NULL, handle_command_stdin, "commands", "Write to a command that is followed.", NULL, 204},
+    {"POST", ONE "/commands/{process}/resize", 0, BODY_JSON, NULL, RESIZE_FIELDS, handle_command_resize, "commands", "Change the size of its terminal.", NULL, 204},
+    {"POST", ONE "/commands/{process}/signal", 0, BODY_JSON, NULL, SIGNAL_FIELDS, handle_command_signal, "commands", "Send it a signal.", NULL, 204},
+
+    {"GET", ONE "/files/{path*}", 0, BODY_NONE, READ_QUERY, NULL, handle_file_read, "files", "Read a file.", "application/octet-stream", 200},
+    {"PUT", ONE "/files/{path*}", 0, BODY_STREAM, WRITE_QUERY, NULL, handle_file_write, "files", "Write a file, in one step.", "Moved", 200},
+    {"DELETE", ONE "/files/{path*}", 0, BODY_NONE, REMOVE_QUERY, NULL, handle_file_remove, "files", "Remove a file or folder.", "Moved", 200},
+    {"PATCH", ONE "/files/{path*}", 0, BODY_JSON, NULL, CHANGE_FIELDS, handle_file_change, "files", "Rename it, or change its mode.", "Moved", 200},
+    {"GET", ONE "/stat/{path*}", 0, BODY_NONE, NULL, NULL, handle_stat, "files", "Tell about a file.", "Entry", 200},
+    {"GET", ONE "/folders", 0, BODY_NONE, PATH_QUERY, NULL, handle_list, "files", "List a folder.", "Entries", 200},
+    {"GET", ONE "/folders/{path*}", 0, BODY_NONE, NULL, NULL, handle_list, "files", "List a folder.", "Entries", 200},
+    {"PUT", ONE "/folders/{path*}", 0, BODY_NONE, MKDIR_QUERY, NULL, handle_mkdir, "files", "Make a folder.", "Moved", 201},
+    {"GET", ONE "/watch", ROUTE_FOLLOWS, BODY_NONE, PATH_QUERY, NULL, handle_watch, "files", "Tell what changes in a folder, until the client goes.", "", 200},
+    {"GET", ONE "/tar", 0, BODY_NONE, PATH_QUERY, NULL, handle_tar_out, "files", "Take a folder as a tar stream.", "application/x-tar", 200},
+    {"PUT", ONE "/tar", 0, BODY_STREAM, PATH_QUERY, NULL, handle_tar_in, "files", "Unpack a tar stream into a folder.", "Moved", 200},
     {NULL},
 };
 /* clang-format on */

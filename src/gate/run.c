@@ -11,7 +11,7 @@ static void run(struct request *request, json_t *message)
     if (request->framing == FRAMING_RAW)
         ask_and_answer(request, message, MHD_HTTP_OK);
     else
-        (void)follow_begin(request, message, NULL);
+        (void)follow_begin(request, message, NULL, NULL);
 }
 
 /* Code in a language with a runner is run through it unless the client says otherwise: that is what waits

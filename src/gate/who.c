@@ -92,6 +92,8 @@ static void on_identified(void *userdata, const char *ok, size_t len, const json
     const char *token = json_string_value(json_object_get(object, "token"));
     if (token && *token && strlen(token) < sizeof person->token) {
         memcpy(person->token, token, strlen(token) + 1);
+        const char *tenant = json_string_value(json_object_get(object, "tenant"));
+        snprintf(person->tenant, sizeof person->tenant, "%s", tenant ? tenant : "");
         person->generation = request->gate->generation;
         request->identified = true;
         body_wake(request);

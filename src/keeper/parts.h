@@ -12,6 +12,7 @@
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -196,6 +197,7 @@ struct keeper_session {
     TAILQ_ENTRY(keeper_session) entry;
     struct keeper *keeper;
     char id[SC_KEEPER_NAME_MAX + 1];
+    json_t *metadata; /* the client's own words, told again; or NULL */
     uid_t owner;
     struct tenant *tenant; /* NULL: the user's above, at the keeper's own socket */
     struct need need;      /* of the tenant's quota, while it has it */

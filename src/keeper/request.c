@@ -104,6 +104,34 @@ static int read_name(void *into, const json_t *value, const char *path, struct s
                         *(char **)into, SC_KEEPER_NAME_MAX);
 }
 
+#define METADATA_MAX 32
+#define METADATA_BYTES_MAX 256
+
+/* Texts under names like a session's, a few and short: they are kept and told, never looked at. */
+static int read_metadata(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    const char *name;
+    json_t *text;
+    if (!json_is_object(value))
+        return sc_json_wrong_type(path, value, "an object", err);
+    if (json_object_size(value) > METADATA_MAX)
+        return sc_err_usage(err, path, "%s: at most %d entries are allowed", path, METADATA_MAX);
+    json_object_foreach((json_t *)value, name, text)
+    {
+        char here[SC_ERR_FIELD_MAX];
+        sc_json_join_path(here, path, name);
+        if (!sc_keeper_name_ok(name))
+            return sc_err_usage(err, here, "%s: names are 1 to %d letters, digits, -, _ or .", here,
+                                SC_KEEPER_NAME_MAX);
+        if (!sc_json_text(text, here, err))
+            return -EINVAL;
+        if (json_string_length(text) > METADATA_BYTES_MAX)
+            return sc_err_usage(err, here, "%s: at most %d bytes are allowed", here, METADATA_BYTES_MAX);
+    }
+    *(json_t **)into = json_incref((json_t *)value);
+    return 0;
+}
+
 static int read_path(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     int r = sc_field_text(into, value, path, SC_SPEC_PATH_MAX, err);
@@ -269,6 +297,7 @@ static const struct field_row FIELDS[] = {
     {"peer", F_IDENTITY, read_secret, OFFSET(peer)},
     {"session", F_SESSION, read_name, OFFSET(session)},
     {"name", F_NAME, read_name, OFFSET(name)},
+    {"metadata", F_NAME, read_metadata, OFFSET(metadata)},
     {"idle_ms", F_TIMES, read_idle, OFFSET(idle_ns)},
     {"total_ms", F_TIMES, read_total, OFFSET(total_ns)},
     {"spec", F_SPEC, read_spec, OFFSET(spec)},
@@ -526,6 +555,8 @@ void sc_keeper_request_fini(struct sc_keeper_request *request)
     free(request->peer);
     free(request->session);
     free(request->name);
+    json_decref(request->metadata);
+    request->metadata = NULL;
     free(request->context);
     free(request->path);
     free(request->to);

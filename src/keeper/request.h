@@ -2,6 +2,7 @@
 #ifndef SC_KEEPER_REQUEST_H
 #define SC_KEEPER_REQUEST_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,6 +54,7 @@ struct sc_keeper_request {
     bool of_gate;         /* a field was given that only a gate may give */
 
     char *session, *name, *context;
+    json_t *metadata; /* an object of texts, or NULL */
     char *path, *to;
     uint64_t idle_ns, total_ns; /* 0: not given */
     uint64_t offset, length;

@@ -159,6 +159,7 @@ static void session_free(struct keeper_session *session)
         event_free(session->timer);
     sc_session_close(session->session);
     sc_fill_free(session->fill);
+    json_decref(session->metadata);
     shape_let_go(session->shape);
     sc_works_free(session->works);
     sc_plan_free(session->plan);
@@ -217,6 +218,7 @@ int session_open(const struct caller *caller, struct sc_keeper_request *request,
         return r;
     session->spec = request->spec;
     sc_spec_init(&request->spec);
+    session->metadata = json_incref(request->metadata);
     r = choose_id(session, request->name, err);
     if (r == 0)
         r = open_cell(session, request, err);
@@ -340,6 +342,8 @@ static json_t *value_of(const struct keeper_session *session)
     free(text);
     if (r == 0)
         r = json_object_set_new(value, "session", json_string(session->id));
+    if (r == 0 && session->metadata)
+        r = json_object_set(value, "metadata", session->metadata);
     if (r == 0 && session->tenant)
         r = json_object_set_new(value, "tenant", json_string(session->tenant->name));
     else if (r == 0)

@@ -71,6 +71,7 @@ def test_no_such_path_or_method(shared):
     shared.get("/v2").problem(404, "not_found", "path")
     shared.get("/v1/run/").problem(404, "not_found", "path")
     shared.get("/%zz").problem(404, "not_found", "path")
+    shared.get("/v1/sessions/%zz").problem(422, "usage", "path")
     answer = shared.get("/v1/run")
     answer.problem(405, "method")
     assert answer.headers["allow"] == "POST"
