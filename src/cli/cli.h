@@ -49,6 +49,7 @@ enum sc_cli_verb_bit {
     SC_CLI_KEY = 1 << 27,
     SC_CLI_SERVE = 1 << 28,
     SC_CLI_GATE = 1 << 29,
+    SC_CLI_MCP = 1 << 30,
 };
 #define SC_CLI_SESSIONS (((1u << 26) - 1) & ~((1u << 10) - 1)) /* all those words */
 
@@ -71,6 +72,7 @@ int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_check(const struct sc_cli_args *args);
 int sc_cli_doctor(const struct sc_cli_args *args);
+int sc_cli_mcp(const struct sc_cli_args *args);
 int sc_cli_judge(const struct sc_cli_args *args);
 int sc_cli_session(const struct sc_cli_args *args);
 int sc_cli_template(const struct sc_cli_args *args);

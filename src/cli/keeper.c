@@ -10,8 +10,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,8 +25,10 @@
 #include "cli/options.h"
 #include "cli/say.h"
 #include "keeper/keeper.h"
+#include "keeper/place.h"
 
 #define STARTED_IDLE_EXIT "10m"
+#define OWN_IDLE_EXIT "10s" /* should the death of whom it belongs to not reach it */
 #define PATIENCE_NS (10 * SC_NS_PER_S)
 #define PAUSE_MS 20        /* while another one's keeper comes up or goes */
 #define ENVIRONMENT_MAX 64 /* entries; more than those that can be meant */
@@ -205,17 +209,23 @@ static void keep_environment(char *ret_kept[ENVIRONMENT_MAX + 1])
     ret_kept[n] = NULL;
 }
 
-/* In the child of the child: nothing of the caller's comes along but folder and a little environment. */
-static void become_keeper(const char *path, int said)
+/* In the child: nothing of the caller's comes along but folder and a little environment. */
+static void become_keeper(const char *path, bool own, int said)
 {
-    const char *argv[] = {"snapcell",        "keeper", "--detach", "--idle-exit",
-                          STARTED_IDLE_EXIT, NULL,     NULL,       NULL};
+    const char *argv[] = {"snapcell",
+                          "keeper",
+                          "--detach",
+                          "--idle-exit",
+                          own ? OWN_IDLE_EXIT : STARTED_IDLE_EXIT,
+                          "--pool",
+                          own ? "0" : "4",
+                          path ? "--socket" : NULL,
+                          path,
+                          NULL};
     char *kept[ENVIRONMENT_MAX + 1];
     sigset_t none;
-    if (path) {
-        argv[5] = "--socket";
-        argv[6] = path;
-    }
+    if (own)
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* OWN_IDLE_EXIT stands behind it */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(said, STDERR_FILENO) < 0 || sc_sys_close_range(STDERR_FILENO + 1, ~0u, 0) < 0)
@@ -240,9 +250,16 @@ static void read_said(int said, char *ret_text, size_t size)
     ret_text[strcspn(ret_text, "\n")] = '\0';
 }
 
-static int start_keeper(const char *path, struct sc_err *err)
+static void wait_for(pid_t pid)
 {
-    static const char own[] = "snapcell: ";
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* `ret_own` NULL: it outlives us and serves others, too. Else it is a child of ours, and *ret_own its pid. */
+static int start_keeper(const char *path, pid_t *ret_own, struct sc_err *err)
+{
+    static const char prefix[] = "snapcell: ";
     char text[SC_ERR_MESSAGE_MAX];
     int from = -1, to = -1;
     int r = sc_pipe(&from, &to);
@@ -253,18 +270,22 @@ static int start_keeper(const char *path, struct sc_err *err)
     }
     if (pid == 0) {
         /* Not the caller's child, so that nobody has to wait for it. */
-        pid_t keeper = fork();
+        pid_t keeper = ret_own ? 0 : fork();
         if (keeper == 0)
-            become_keeper(path, to);
+            become_keeper(path, ret_own != NULL, to);
         _exit(keeper < 0 ? SC_CLI_EXIT_FAILED : SC_CLI_EXIT_OK);
     }
     sc_close(&to);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    if (!ret_own)
+        wait_for(pid);
     read_said(from, text, sizeof text);
     if (*text)
         r = sc_err_set(err, SC_ERR_HOST, -EIO, "%s",
-                       text + (strncmp(text, own, strlen(own)) ? 0 : strlen(own)));
+                       text + (strncmp(text, prefix, strlen(prefix)) ? 0 : strlen(prefix)));
+    if (ret_own && r < 0)
+        wait_for(pid);
+    else if (ret_own)
+        *ret_own = pid;
 out:
     sc_close(&from);
     sc_close(&to);
@@ -285,7 +306,7 @@ int sc_cli_keeper_reach(const char *path, struct sc_keeper_client **ret_client, 
             return r;
         if (sc_now_ns() >= until)
             return r;
-        r = start_keeper(path, err);
+        r = start_keeper(path, NULL, err);
         if (r == 0)
             r = sc_keeper_client_open(path, ret_client, err);
         if (!nobody_serves(r))
@@ -293,4 +314,32 @@ int sc_cli_keeper_reach(const char *path, struct sc_keeper_client **ret_client, 
         /* Another one holds the lock and does not serve yet, or does not any more. */
         poll(NULL, 0, PAUSE_MS);
     }
+}
+
+int sc_cli_keeper_own(struct sc_cli_own_keeper *keeper, struct sc_keeper_client **ret_client,
+                      struct sc_err *err)
+{
+    int r = sc_keeper_path(keeper->path, err);
+    char *name = r == 0 ? strrchr(keeper->path, '/') : NULL;
+    if (!name)
+        return r < 0 ? r : sc_err_usage(err, "socket", "socket: %s: must be an absolute path", keeper->path);
+    size_t room = sizeof keeper->path - (size_t)(name + 1 - keeper->path);
+    if (snprintf(name + 1, room, "own-%d.sock", (int)getpid()) >= (int)room)
+        return sc_err_usage(err, "socket", "socket: the path is too long");
+    keeper->pid = -1;
+    r = start_keeper(keeper->path, &keeper->pid, err);
+    if (r == 0)
+        r = sc_keeper_client_open(keeper->path, ret_client, err);
+    if (r < 0)
+        sc_cli_keeper_own_end(keeper);
+    return r;
+}
+
+void sc_cli_keeper_own_end(struct sc_cli_own_keeper *keeper)
+{
+    if (keeper->pid <= 0)
+        return;
+    kill(keeper->pid, SIGTERM);
+    wait_for(keeper->pid);
+    keeper->pid = -1;
 }

@@ -10,7 +10,8 @@
 
 #define MAKES_CELLS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL)
 #define RUNS_FILES (SC_CLI_RUN | SC_CLI_PLAN)
-#define STARTS_CELLS (MAKES_CELLS | SC_CLI_SESSION_START)
+#define STARTS_SESSION (SC_CLI_SESSION_START | SC_CLI_MCP)
+#define STARTS_CELLS (MAKES_CELLS | STARTS_SESSION)
 #define RUNS_CODE (RUNS_FILES | SC_CLI_SESSION_RUN)
 /* These print what they found. */
 #define TELLS (SC_CLI_SESSION_LS | SC_CLI_SESSION_INFO | SC_CLI_SESSION_PS | SC_CLI_SESSION_WATCH)
@@ -40,13 +41,13 @@ static const struct sc_cli_option OPTIONS[] = {
      "Run with this Python environment of the host, mounted read-only at the same path."},
     {"mode", 0, "NAME", WHAT, RUNS_CODE, SC_OPTION_SET, 0,
      "plain: the program as it is; rich: also the value, the variables and the error of source code (python, node, bash); restricted: the same for a limited Python. Default: plain; in a session rich."},
-    {"validate", 0, "WHAT", WHAT, RUNS_CODE | SC_CLI_SESSION_START, SC_OPTION_SET, 0,
+    {"validate", 0, "WHAT", WHAT, RUNS_CODE | STARTS_SESSION, SC_OPTION_SET, 0,
      "Read the source before it runs, and block it at a finding, or only report findings; off: do not read it. Default: off."},
-    {"rules", 0, "SET|FILE", WHAT, RUNS_CODE | SC_CLI_SESSION_START | SC_CLI_CHECK, SC_OPTION_ADD, 0,
+    {"rules", 0, "SET|FILE", WHAT, RUNS_CODE | STARTS_SESSION | SC_CLI_CHECK, SC_OPTION_ADD, 0,
      "What to look for: a built-in set (default, strict) or a file of rules (.scm). Means --validate block unless that is given. May be given more than once."},
-    {"deny-module", 0, "NAME", WHAT, RUNS_CODE | SC_CLI_SESSION_START | SC_CLI_CHECK, SC_OPTION_ADD, 0,
+    {"deny-module", 0, "NAME", WHAT, RUNS_CODE | STARTS_SESSION | SC_CLI_CHECK, SC_OPTION_ADD, 0,
      "A use of this module, or of one below it, is a finding. May be given more than once."},
-    {"deny-call", 0, "NAME", WHAT, RUNS_CODE | SC_CLI_SESSION_START | SC_CLI_CHECK, SC_OPTION_ADD, 0,
+    {"deny-call", 0, "NAME", WHAT, RUNS_CODE | STARTS_SESSION | SC_CLI_CHECK, SC_OPTION_ADD, 0,
      "A call of this function is a finding. May be given more than once."},
     {"spec", 0, "FILE", WHAT, STARTS_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
      "Start from a request in JSON (docs/spec.md); options given beside it count more."},
@@ -100,10 +101,10 @@ static const struct sc_cli_option OPTIONS[] = {
 
     {"name", 0, "NAME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_NAME,
      "What to call the session: letters, digits, -, _ and . Default: 32 random hexadecimal digits."},
-    {"idle", 0, "TIME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_IDLE,
-     "End the session after so long without a request (1s to 24h; default 5m)."},
-    {"total", 0, "TIME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_TOTAL,
-     "End the session after so long in any case (1s to 168h; default 1h)."},
+    {"idle", 0, "TIME", SESSION, STARTS_SESSION, SC_OPTION_TEXT, SC_TEXT_IDLE,
+     "End the session after so long without a request (1s to 24h; default 5m, of mcp 1h)."},
+    {"total", 0, "TIME", SESSION, STARTS_SESSION, SC_OPTION_TEXT, SC_TEXT_TOTAL,
+     "End the session after so long in any case (1s to 168h; default 1h, of mcp 24h)."},
     {"context", 0, "NAME", SESSION, SC_CLI_SESSION_RUN, SC_OPTION_TEXT, SC_TEXT_CONTEXT,
      "Run in this namespace of the session; it is made at its first run. Default: the language's own."},
     {"pty", 0, NULL, SESSION, SC_CLI_SESSION_EXEC, SC_OPTION_FLAG, SC_FLAG_PTY,
@@ -118,7 +119,7 @@ static const struct sc_cli_option OPTIONS[] = {
      "Remove folders and all that is in them."},
     {"signal", 's', "NAME", SESSION, SC_CLI_SESSION_KILL, SC_OPTION_TEXT, SC_TEXT_SIGNAL,
      "The signal to send, as in TERM, INT, STOP, CONT. Default: KILL."},
-    {"socket", 0, "PATH", SESSION, SC_CLI_SESSIONS | SC_CLI_KEEPER | SC_CLI_RUN | SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_SOCKET,
+    {"socket", 0, "PATH", SESSION, SC_CLI_SESSIONS | SC_CLI_KEEPER | SC_CLI_RUN | SC_CLI_SERVE | SC_CLI_MCP, SC_OPTION_TEXT, SC_TEXT_SOCKET,
      "The keeper's socket. Default: $SNAPCELL_SOCKET, else /run/snapcell/keeper.sock as root, $XDG_RUNTIME_DIR/snapcell/keeper.sock or /tmp/snapcell-UID/keeper.sock."},
     {"sessions", 0, "N", SESSION, SC_CLI_KEEPER | SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_SESSIONS,
      "Most sessions at once (1 to 1024; default 64)."},

@@ -80,7 +80,8 @@ bool sc_cli_value_is_optional(const char *metavar);
 void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size_t size);
 
 /* Verbs that take every limit as an option. */
-#define SC_CLI_LIMIT_VERBS (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START | SC_CLI_TEMPLATE)
+#define SC_CLI_LIMIT_VERBS                                                                                   \
+    (SC_CLI_RUN | SC_CLI_PLAN | SC_CLI_SHELL | SC_CLI_SESSION_START | SC_CLI_TEMPLATE | SC_CLI_MCP)
 /* Verbs that take those of one run. */
 #define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 

@@ -19,6 +19,13 @@ struct sc_cli_session {
 /* session_start.c: a spec as JSON, its host paths absolute: the keeper has another folder. */
 int sc_cli_session_spec(struct sc_spec *spec, json_t **ret_value, struct sc_err *err);
 
+/* The same of what the options of `session start` say. `wall`: of runs, unless an option says it; or NULL. */
+int sc_cli_session_spec_given(const struct sc_cli_args *args, const char *wall, json_t **ret_value,
+                              struct sc_err *err);
+/* Sets request.`member` to an option's time in milliseconds, if it was given. */
+int sc_cli_session_time(json_t *request, const char *member, const char *option, double most_ms,
+                        const char *text, struct sc_err *err);
+
 /* Each word: an exit status. */
 int sc_cli_session_start(struct sc_cli_session *session);
 int sc_cli_session_ls(struct sc_cli_session *session);

@@ -58,13 +58,16 @@ int sc_cli_session_spec(struct sc_spec *spec, json_t **ret_value, struct sc_err 
     return r < 0 ? sc_err_sys(err, r, "request") : 0;
 }
 
-static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct sc_err *err)
+int sc_cli_session_spec_given(const struct sc_cli_args *args, const char *wall, json_t **ret_value,
+                              struct sc_err *err)
 {
     struct sc_spec spec;
     sc_spec_init(&spec);
     int r = args->texts[SC_TEXT_SPEC] ? sc_cli_read_spec(&spec, args->texts[SC_TEXT_SPEC], err) : 0;
     if (r == 0)
         r = sc_cli_apply(&spec, args, err);
+    if (r == 0 && wall && !(spec.limits_given & 1u << sc_limit_index(sc_limit_row_by_option("wall", 4))))
+        r = sc_spec_set(&spec, "wall", wall, err);
     if (r == 0)
         r = sc_cli_cgroup_parent(&spec, err);
     if (r == 0)
@@ -73,8 +76,8 @@ static int spec_value(const struct sc_cli_args *args, json_t **ret_value, struct
     return r;
 }
 
-static int add_time(json_t *request, const char *member, const char *option, double most_ms, const char *text,
-                    struct sc_err *err)
+int sc_cli_session_time(json_t *request, const char *member, const char *option, double most_ms,
+                        const char *text, struct sc_err *err)
 {
     uint64_t ns = 0;
     if (!text)
@@ -96,13 +99,15 @@ int sc_cli_session_start(struct sc_cli_session *session)
     json_t *spec = NULL, *reply = NULL;
     if (session->id)
         return sc_cli_session_usage(session, "takes no operands; --name names a session");
-    if (spec_value(args, &spec, &err) < 0)
+    if (sc_cli_session_spec_given(args, NULL, &spec, &err) < 0)
         return sc_cli_session_fail(&err);
     json_t *request = json_pack("{s:s, s:s*, s:o}", "request", "session.start", "name",
                                 args->texts[SC_TEXT_NAME], "spec", spec);
-    int r = add_time(request, "idle_ms", "idle", SC_KEEPER_IDLE_MS_MAX, args->texts[SC_TEXT_IDLE], &err);
+    int r = sc_cli_session_time(request, "idle_ms", "idle", SC_KEEPER_IDLE_MS_MAX, args->texts[SC_TEXT_IDLE],
+                                &err);
     if (r == 0)
-        r = add_time(request, "total_ms", "total", SC_KEEPER_TOTAL_MS_MAX, args->texts[SC_TEXT_TOTAL], &err);
+        r = sc_cli_session_time(request, "total_ms", "total", SC_KEEPER_TOTAL_MS_MAX,
+                                args->texts[SC_TEXT_TOTAL], &err);
     if (r < 0) {
         json_decref(request);
         return sc_cli_session_fail(&err);

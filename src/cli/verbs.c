@@ -136,6 +136,15 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "a change within a tenth of a second of its next request. `list` also reads tenants.json and tells what is "
      "wrong in it (docs/operate.md).",
      sc_cli_key},
+    {"mcp", SC_CLI_MCP,
+     "mcp [OPTION…]",
+     "Serve the Model Context Protocol on stdin and stdout.",
+     "For clients that start a server of their own (docs/mcp.md). A session stands behind the client; it is made "
+     "by the first tool that needs it, and is gone with the client. Limits are the whole session's; wall, 30s "
+     "unless given, is what a run gets that does not ask for another.\n"
+     "The session belongs to a keeper that only this process has, unless --socket names another.\n"
+     "Exit status: 0 when stdin has ended, 130 after a signal, 2 bad usage, 125 Snapcell itself failed.",
+     sc_cli_mcp},
     {"check", SC_CLI_CHECK,
      "check [OPTION…] FILE\n"
      "check [OPTION…] -c CODE --python|--node|--bash\n"

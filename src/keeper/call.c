@@ -202,6 +202,7 @@ static const struct handler {
     [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
     [SC_KEEPER_SESSION_END] = {.start = end_session},
     [SC_KEEPER_RUN] = {.start = task_start},
+    [SC_KEEPER_CHECK] = {.start = check_start},
     [SC_KEEPER_ONCE] = {.start = once_start},
     [SC_KEEPER_RUN_INTERRUPT] = {.answer = interrupt_runs},
     [SC_KEEPER_EXEC] = {.start = task_start},

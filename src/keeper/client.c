@@ -357,3 +357,10 @@ void sc_keeper_client_close(struct sc_keeper_client *client)
     sc_close(&client->sock);
     free(client);
 }
+
+int sc_keeper_client_release(struct sc_keeper_client *client)
+{
+    int sock = sc_steal_fd(&client->sock);
+    sc_keeper_client_close(client);
+    return sock;
+}

@@ -16,6 +16,8 @@ struct sc_keeper_client;
  * there (any more). */
 int sc_keeper_client_open(const char *path, struct sc_keeper_client **ret_client, struct sc_err *err);
 void sc_keeper_client_close(struct sc_keeper_client *client);
+/* Gives its connection up, greeted, with nothing under way: the descriptor. The client is freed. */
+int sc_keeper_client_release(struct sc_keeper_client *client);
 
 enum sc_keeper_stop {
     SC_KEEPER_GO_ON, /* RESIZE, when a size was set */

@@ -185,7 +185,8 @@ extern const struct sc_task_events TASK_EVENTS; /* of a call's task; userdata: t
 int task_start(struct call *call, struct sc_err *err); /* task.c: runs, and commands given whole */
 int command_start(struct call *call,
                   struct sc_err *err); /* command.c: commands with a client at their streams */
-int file_start(struct call *call, struct sc_err *err); /* file.c */
+int file_start(struct call *call, struct sc_err *err);  /* file.c */
+int check_start(struct call *call, struct sc_err *err); /* check.c */
 
 /* stream.c: what commands and file operations have in common. */
 void stream_output(struct call *call, enum sc_stream_number stream, size_t raw);

@@ -41,7 +41,8 @@ enum field_bit {
     F_PARENTS = 1 << 18,
     F_RECURSIVE = 1 << 19,
     F_IDENTITY = 1 << 20,
-    F_GATE = 1 << 21, /* of every request of a gate's but identify */
+    F_GATE = 1 << 21,   /* of every request of a gate's but identify */
+    F_SOURCE = 1 << 22, /* as CODE, which is only read */
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -66,6 +67,7 @@ static const struct row REQUESTS[] = {
     {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"run", SC_KEEPER_RUN, BOTH, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
+    {"check", SC_KEEPER_CHECK, BOTH, SESSION, F_SESSION | F_SOURCE},
     {"once", SC_KEEPER_ONCE, BOTH, 0, F_SPEC | F_OUTPUT},
     {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, BOTH, SESSION, F_SESSION | F_CONTEXT},
     {"exec", SC_KEEPER_EXEC, BOTH, SESSION | SC_KEEPER_NEEDS_COMMAND,
@@ -318,10 +320,10 @@ static const struct field_row FIELDS[] = {
     {"length", F_RANGE, read_size, OFFSET(length)},
     {"parents", F_PARENTS, sc_field_bool, OFFSET(parents)},
     {"recursive", F_RECURSIVE, sc_field_bool, OFFSET(recursive)},
-    {"language", F_CODE, NULL, 0},
-    {"code", F_CODE, NULL, 0},
+    {"language", F_CODE | F_SOURCE, NULL, 0},
+    {"code", F_CODE | F_SOURCE, NULL, 0},
     {"mode", F_CODE, NULL, 0},
-    {"validate", F_CODE, NULL, 0},
+    {"validate", F_CODE | F_SOURCE, NULL, 0},
     {"command", F_COMMAND, NULL, 0},
     {"env", F_COMMAND, NULL, 0},
     {"cwd", F_COMMAND, NULL, 0},
@@ -489,7 +491,8 @@ static int check(const struct sc_keeper_request *request, struct sc_err *err)
         return sc_err_usage(err, "key", "key: either key or peer must be given");
     if (request->verb == SC_KEEPER_ONCE)
         return check_once(&request->spec, err);
-    return request->verb == SC_KEEPER_RUN ? check_code(request, err) : 0;
+    bool has_code = request->verb == SC_KEEPER_RUN || request->verb == SC_KEEPER_CHECK;
+    return has_code ? check_code(request, err) : 0;
 }
 
 static int read_object(struct sc_keeper_request *request, const json_t *object, struct sc_err *err)
@@ -505,7 +508,7 @@ static int read_object(struct sc_keeper_request *request, const json_t *object, 
     request->kinds = row->kinds;
     request->priority = SC_KEEPER_PRIORITY_STANDARD;
     request->file = row->file;
-    if (row->fields & F_CODE)
+    if (row->fields & (F_CODE | F_SOURCE))
         request->spec.mode = SC_MODE_RICH;
     if (row->fields & F_LIMITS) {
         struct sc_limits *limits = &request->spec.limits;

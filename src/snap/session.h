@@ -111,6 +111,15 @@ int sc_session_exec(struct sc_session *session, const struct sc_session_exec *ex
                     const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                     struct sc_err *err);
 
+/* Reads code by rules and runs nothing of it; `done` as of sc_checker_check (snap/checker.h), unless the
+ * session is closed before. It waits for no run. */
+struct sc_check_report;
+int sc_session_check(struct sc_session *session, enum sc_lang lang, const char *code, size_t len,
+                     const struct sc_validate *validate,
+                     void (*done)(void *userdata, const struct sc_check_report *report,
+                                  const struct sc_err *err),
+                     void *userdata, struct sc_err *err);
+
 /* Interrupts a run (its state stays) or kills a command; the task then ends with status CANCELLED. A run that
  * does not heed it is killed with its context. -ESRCH: no such task. */
 int sc_session_cancel(struct sc_session *session, uint32_t task);

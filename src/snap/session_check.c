@@ -123,3 +123,19 @@ int sc_task_read_first(struct sc_task *task, const struct sc_session_run *run, s
     task->state = SC_TASK_READING;
     return 0;
 }
+
+int sc_session_check(struct sc_session *session, enum sc_lang lang, const char *code, size_t len,
+                     const struct sc_validate *validate, sc_check_done *done, void *userdata,
+                     struct sc_err *err)
+{
+    const struct sc_check_request request = {
+        .lang = lang,
+        .source = code,
+        .len = len,
+        .validate = validate,
+        .syntax = true,
+        .notebook = true,
+    };
+    int r = session->checker ? 0 : open_checker(session, err);
+    return r < 0 ? r : sc_checker_check(session->checker, &request, done, userdata, err);
+}

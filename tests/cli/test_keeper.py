@@ -272,6 +272,21 @@ def test_cancel(keeper):
         assert client.finish(channel)[0]["ok"]["status"] == "cancelled"
 
 
+def test_code_is_only_read(keeper):
+    session = keeper.start()
+    with Wire(keeper) as client:
+        def ask(**fields):
+            return client.finish(client.begin(request="check", session=session, **fields))[0]
+        found = ask(language="python", code="import subprocess; open('ran', 'w')")["ok"]
+        assert found["allowed"] is False and found["findings"][0]["rule"] == "process-start"
+        assert ask(language="bash", code="if", validate={"rules": ["strict"]})["ok"]["syntax_error"]
+        assert ask(language="node", code="1 + 1")["ok"] == {"allowed": True, "findings": []}
+        assert ask(language="java", code="1")["error"]["field"] == "language"
+        assert ask(language="python", code="1", validate={"rules": ["none.scm"]})["error"]["kind"] == "usage"
+        channel = client.begin(request="file.stat", session=session, path="ran")
+        assert client.finish(channel)[0]["error"]["code"] == "ENOENT"
+
+
 def test_cancel_while_the_code_is_read(keeper):
     session = keeper.start()
     with Wire(keeper) as client:

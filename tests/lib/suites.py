@@ -239,6 +239,17 @@ def check(top, build, places):
     return counts
 
 
+def clients(top, build, places):
+    """Clients that others have written, in fixed versions from their registries."""
+    done = subprocess.run([PYTHON, os.path.join(top, "tests/clients/install.py")], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=15 * MINUTE, check=False)
+    if done.returncode:
+        print(done.stderr[-4000:], flush=True)
+        return failure("clients: the clients could not be installed")
+    os.environ["SNAPCELL_CLIENTS"] = done.stdout.strip()
+    return pytest("clients", 15 * MINUTE, security=True)(top, build, places)
+
+
 # In this order: what fails fastest comes first.
 SUITES = {
     "checks": checks,
@@ -247,6 +258,7 @@ SUITES = {
     "check": check,
     "cli": pytest("cli", 10 * MINUTE, security=False),
     "gate": pytest("gate", 10 * MINUTE, security=True),
+    "clients": clients,
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "corpus": corpus,
     "cpython": cpython,

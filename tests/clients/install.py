@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Installs the clients that the tests drive, in the versions of package.json and requirements.txt, from their registries.
+
+  tests/clients/install.py        prints the folder: node_modules/ and venv/ are in it
+
+The folder is kept for the next time, named by what is asked for: $SNAPCELL_CLIENTS_CACHE/HASH, by default below
+/var/tmp/snapcell-clients-UID. It is readable by everybody, so that tests of an ordinary user can run what is in it.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ASKED = ("package.json", "requirements.txt")
+
+
+def parent():
+    folder = os.environ.get("SNAPCELL_CLIENTS_CACHE") or "/var/tmp/snapcell-clients-%d" % os.getuid()
+    os.makedirs(folder, mode=0o755, exist_ok=True)
+    st = os.lstat(folder)
+    if st.st_uid != os.getuid() or st.st_mode & 0o022:
+        sys.exit("%s: is not only ours; it must belong to uid %d and be written by nobody else" % (folder, os.getuid()))
+    return folder
+
+
+def name():
+    digest = hashlib.sha256(sys.version.encode())
+    for file in ASKED:
+        with open(os.path.join(HERE, file), "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()[:16]
+
+
+def run(line, folder):
+    done = subprocess.run(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit("%s: ended with %d:\n%s" % (" ".join(line), done.returncode, done.stdout[-4000:]))
+
+
+def fill(folder):
+    for file in ASKED:
+        shutil.copy(os.path.join(HERE, file), folder)
+    run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+    run(["/usr/bin/python3", "-m", "venv", "venv"], folder)
+    run(["venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"], folder)
+    run(["chmod", "-R", "a+rX", "."], folder)
+
+
+def main():
+    os.umask(0o022)
+    top = parent()
+    folder = os.path.join(top, name())
+    if not os.path.exists(os.path.join(folder, "complete")):
+        shutil.rmtree(folder, ignore_errors=True)
+        # A venv knows its own path: it is made where it stays, and marked when it is whole.
+        os.makedirs(folder, mode=0o755)
+        fill(folder)
+        with open(os.path.join(folder, "complete"), "w", encoding="ascii"):
+            pass
+    print(folder)
+
+
+if __name__ == "__main__":
+    main()
