@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "cli/options.h"
 #include "cli/say.h"
+#include "keeper/audit.h"
 #include "keeper/keeper.h"
 #include "keeper/place.h"
 
@@ -88,6 +89,16 @@ static int parse_bound(const char *text, const char *option, uint64_t most, uint
     return 0;
 }
 
+static int parse_audit_size(const char *text, struct sc_keeper_options *options, struct sc_err *err)
+{
+    uint64_t bytes = SC_AUDIT_ROTATE;
+    if (text &&
+        (sc_parse_bytes(text, &bytes) < 0 || bytes < SC_AUDIT_ROTATE_LEAST || bytes > SC_AUDIT_ROTATE_MOST))
+        return sc_err_usage(err, "audit-size", "audit-size: %s: must be a size like 64M, 4K to 1G", text);
+    options->audit_rotate = bytes;
+    return 0;
+}
+
 /* What tenants of a service get at once. */
 static int parse_admission(const struct sc_cli_args *args, struct sc_keeper_options *options,
                            struct sc_err *err)
@@ -99,7 +110,10 @@ static int parse_admission(const struct sc_cli_args *args, struct sc_keeper_opti
                                                     .io_full = SC_PRESSURE_IO_FULL,
                                                     .load = SC_PRESSURE_LOAD,
                                                     .free = SC_PRESSURE_FREE};
-    int r = parse_count(args->texts[SC_TEXT_RUNNING], "running", 1, SC_KEEPER_RUNNING_MOST, &options->running,
+    options->audit_strict = args->flags & SC_FLAG_AUDIT_STRICT;
+    int r = parse_audit_size(args->texts[SC_TEXT_AUDIT_SIZE], options, err);
+    if (r == 0)
+        r = parse_count(args->texts[SC_TEXT_RUNNING], "running", 1, SC_KEEPER_RUNNING_MOST, &options->running,
                         err);
     if (r == 0)
         r = parse_count(args->texts[SC_TEXT_QUEUE], "queue", 0, SC_KEEPER_QUEUE_MOST, &options->queue, err);

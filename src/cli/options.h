@@ -31,6 +31,7 @@ enum sc_cli_flag {
     SC_FLAG_DETACH = 1 << 9,
     SC_FLAG_WARM = 1 << 10,
     SC_FLAG_DEV = 1 << 11,
+    SC_FLAG_AUDIT_STRICT = 1 << 12,
 };
 
 enum sc_cli_text {
@@ -47,6 +48,8 @@ enum sc_cli_text {
     SC_TEXT_SESSIONS,
     SC_TEXT_POOL,
     SC_TEXT_IDLE_EXIT,
+    SC_TEXT_EXPECT,
+    SC_TEXT_AUDIT_SIZE,
     SC_TEXT_RUNNING,
     SC_TEXT_QUEUE,
     SC_TEXT_MIN_FREE,
@@ -86,7 +89,7 @@ void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size
 #define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 /* Verbs whose options may also stand behind their operands: these are no program's own words. */
-#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE | SC_CLI_KEY)
+#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE | SC_CLI_KEY | SC_CLI_AUDIT)
 
 /* One option as it was given. Everything is borrowed from argv and the tables. */
 struct sc_cli_given {

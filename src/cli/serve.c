@@ -61,16 +61,20 @@ static void pass_on(const struct sc_cli_args *args, struct sc_serve_wants *wants
     static const struct {
         enum sc_cli_text text;
         const char *option;
-    } rows[] = {{SC_TEXT_SESSIONS, "--sessions"}, {SC_TEXT_POOL, "--pool"},
-                {SC_TEXT_RUNNING, "--running"},   {SC_TEXT_QUEUE, "--queue"},
-                {SC_TEXT_MIN_FREE, "--min-free"}, {SC_TEXT_MAX_LOAD, "--max-load"}};
-    _Static_assert(2 * sizeof rows / sizeof *rows <= SC_SERVE_PASSED_MAX, "SC_SERVE_PASSED_MAX is too small");
+    } rows[] = {{SC_TEXT_SESSIONS, "--sessions"},    {SC_TEXT_POOL, "--pool"},
+                {SC_TEXT_RUNNING, "--running"},      {SC_TEXT_QUEUE, "--queue"},
+                {SC_TEXT_MIN_FREE, "--min-free"},    {SC_TEXT_MAX_LOAD, "--max-load"},
+                {SC_TEXT_AUDIT_SIZE, "--audit-size"}};
+    _Static_assert(2 * sizeof rows / sizeof *rows + 1 <= SC_SERVE_PASSED_MAX,
+                   "SC_SERVE_PASSED_MAX is too small");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!args->texts[rows[i].text])
             continue;
         wants->passed[wants->n_passed++] = rows[i].option;
         wants->passed[wants->n_passed++] = args->texts[rows[i].text];
     }
+    if (args->flags & SC_FLAG_AUDIT_STRICT)
+        wants->passed[wants->n_passed++] = "--audit-strict";
 }
 
 static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)

@@ -145,6 +145,14 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "The session belongs to a keeper that only this process has, unless --socket names another.\n"
      "Exit status: 0 when stdin has ended, 130 after a signal, 2 bad usage, 125 Snapcell itself failed.",
      sc_cli_mcp},
+    {"audit", SC_CLI_AUDIT,
+     "audit verify [OPTION…]",
+     "Check that the audit stream of a service is whole.",
+     "Reads all its files: every record must hold the hash of the one before (docs/operate.md). Prints how many there "
+     "are, and number and hash of the last: kept elsewhere and given to --expect later, they show whether the end was cut off or "
+     "all was written anew.\n"
+     "Exit status: 0 it is whole, 1 it is not, 2 bad usage, 125 it could not be read.",
+     sc_cli_audit},
     {"check", SC_CLI_CHECK,
      "check [OPTION…] FILE\n"
      "check [OPTION…] -c CODE --python|--node|--bash\n"

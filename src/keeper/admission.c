@@ -418,6 +418,8 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
         no = sc_keeper_reply_err(&err);
     else
         no = refuse_need(tenant->quota, &need);
+    if (no && err.kind == SC_ERR_NONE)
+        note_forbidden(caller, request, no);
     if (no) {
         peer_reply(peer, channel, no);
         return;

@@ -12,6 +12,8 @@
 #include "keeper/parts.h"
 #include "keeper/reply.h"
 
+#define UNWRITTEN_RETRY_MS 5000
+
 /* ---- answered at once ---- */
 
 /* `need` NULL: it is not a tenant's. */
@@ -88,8 +90,10 @@ static char *identify(const struct caller *caller, struct keeper_session *none,
     door_look(caller->keeper); /* a peer was shown there before it is named here */
     if (identities_take(caller->keeper->identities, request->key, request->peer, &identity, &err) < 0)
         return sc_keeper_reply_err(&err);
-    if (!identity)
+    if (!identity) {
+        note_nobody(caller->keeper);
         return unauthorized();
+    }
     return sc_keeper_reply_value(json_pack("{s:s, s:s, s:b}", "token", identity->token, "tenant",
                                            identity->tenant->name, "operator",
                                            (int)identity->tenant->quota->is_operator));
@@ -293,6 +297,14 @@ void call_admitted(const struct caller *caller, struct peer *peer, uint16_t chan
         peer_reply(peer, channel, open_session(caller, request, need));
 }
 
+/* What does work must leave its trace, where that is asked for. */
+static char *refuse_unwritten(struct keeper *keeper, const struct sc_keeper_request *request)
+{
+    bool tells = request->verb == SC_KEEPER_SESSION_LIST || (request->needs & SC_KEEPER_WHILE_ENDING);
+    const char *trouble = tells ? NULL : note_trouble(keeper);
+    return trouble ? sc_keeper_reply_later("overloaded", trouble, UNWRITTEN_RETRY_MS) : NULL;
+}
+
 /* Whom the request is for. Else the reply that refuses it. */
 static char *find_caller(struct peer *peer, const struct sc_keeper_request *request,
                          struct caller *ret_caller)
@@ -309,12 +321,20 @@ static char *find_caller(struct peer *peer, const struct sc_keeper_request *requ
         return NULL;
     const struct identity *identity =
         request->as ? identities_find(peer->keeper->identities, request->as) : NULL;
-    if (!identity)
+    if (!identity) {
+        note_nobody(peer->keeper);
         return unauthorized();
+    }
     ret_caller->uid = (uid_t)-1;
     ret_caller->tenant = identity->tenant;
+    memcpy(ret_caller->key, identity->key, sizeof ret_caller->key);
     char *no = admission_rate(ret_caller);
-    return no ? no : policy_refuse(identity->tenant->quota, request);
+    if (no)
+        return no;
+    no = policy_refuse(identity->tenant->quota, request);
+    if (no)
+        note_forbidden(ret_caller, request, no);
+    return no ? no : refuse_unwritten(ret_caller->keeper, request);
 }
 
 void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *request)
@@ -381,6 +401,7 @@ static void call_free(struct call *call)
 
 void call_finish(struct call *call, char *text)
 {
+    note_call_end(call, text);
     if (call->peer)
         peer_reply(call->peer, call->channel, text);
     else

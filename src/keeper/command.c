@@ -122,6 +122,7 @@ static void on_gone(void *userdata)
     result.usage.rss_peak_bytes = call->end.rss_peak_bytes;
     result.usage.stdout_bytes = call->written[0];
     result.usage.stderr_bytes = call->written[1];
+    note_result(call, &result);
     char *reply = call->peer ? reply_of(&result) : NULL;
     sc_result_fini(&result);
     call_finish(call, reply);
@@ -148,6 +149,7 @@ static void on_failed(void *userdata, const struct sc_msg_failed *failed)
     result.exit_code = exit_code;
     snprintf(result.message, sizeof result.message, "%s: %s", object,
              strerror(failed->code < 0 && failed->code > -4096 ? -failed->code : EIO));
+    note_result(call, &result);
     char *reply = reply_of(&result);
     sc_result_fini(&result);
     call_finish(call, reply);

@@ -116,6 +116,7 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
         if (!signals[i] || event_add(signals[i], NULL) < 0)
             goto out;
     }
+    note_begin(keeper);
     keeper_watch_idle(keeper);
     if (keeper->options->serving)
         keeper->options->serving();
@@ -152,11 +153,15 @@ static int open_state(struct keeper *keeper, struct sc_err *err)
     if (r < 0)
         return r;
     keeper->state = r;
-    return identities_open(keeper->state, &keeper->identities, err);
+    r = identities_open(keeper->state, &keeper->identities, err);
+    return r < 0 ? r : sc_audit_open(keeper->state, keeper->options->audit_rotate, &keeper->audit, err);
 }
 
 static void close_state(struct keeper *keeper)
 {
+    note_end(keeper);
+    sc_audit_close(keeper->audit);
+    keeper->audit = NULL;
     identities_free(keeper->identities);
     keeper->identities = NULL;
     sc_close(&keeper->state);
@@ -165,7 +170,7 @@ static void close_state(struct keeper *keeper)
 int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
 {
     char path[PATH_MAX];
-    struct keeper keeper = {.options = options, .uid = geteuid(), .state = -1};
+    struct keeper keeper = {.options = options, .uid = geteuid(), .state = -1, .since_ns = sc_now_ns()};
     int listener = -1;
     TAILQ_INIT(&keeper.peers);
     TAILQ_INIT(&keeper.sessions);

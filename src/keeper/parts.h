@@ -22,6 +22,7 @@
 #include "keeper/entries.h"
 #include "keeper/identity.h"
 #include "keeper/keeper.h"
+#include "keeper/notes.h"
 #include "keeper/place.h"
 #include "keeper/request.h"
 #include "keeper/wire.h"
@@ -39,11 +40,6 @@ struct admission {
     uint64_t looked_ns;
 };
 
-/* Since the keeper began. */
-struct counts {
-    uint64_t too_many, overloaded, late;
-};
-
 struct keeper {
     const struct sc_keeper_options *options;
     struct event_base *base;
@@ -53,6 +49,9 @@ struct keeper {
     struct identities *identities; /* with a gate */
     struct admission admission;
     struct counts counts;
+    struct sc_audit *audit;       /* with a gate */
+    uint64_t nobodies, nobody_ns; /* refused since the last record of them, and when that was */
+    uint64_t since_ns;
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
@@ -70,6 +69,7 @@ struct caller {
     struct keeper *keeper;
     uid_t uid;
     struct tenant *tenant; /* NULL: at the keeper's own socket */
+    char key[SC_KEY_ID];   /* of the tenant; "": a user */
 };
 
 /* ---- door.c: a gate's way in ---- */
@@ -147,6 +147,7 @@ struct call {
     struct sc_keeper_request request;
     uint64_t since_ns;
     bool cancelled;
+    bool noted; /* its result is in the audit stream */
 
     bool live; /* a command or file operation: `id`; else a task of the session: `task` */
     uint16_t id;
@@ -201,6 +202,8 @@ struct keeper_session {
     json_t *metadata; /* the client's own words, told again; or NULL */
     uid_t owner;
     struct tenant *tenant; /* NULL: the user's above, at the keeper's own socket */
+    char key[SC_KEY_ID];   /* that it was started with; or "" */
+    json_t *subject;       /* what the audit stream tells of its spec; or NULL */
     struct need need;      /* of the tenant's quota, while it has it */
     uint64_t charged_ns, queued_ns;
     bool once;

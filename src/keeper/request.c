@@ -508,6 +508,7 @@ static int read_object(struct sc_keeper_request *request, const json_t *object, 
     request->kinds = row->kinds;
     request->priority = SC_KEEPER_PRIORITY_STANDARD;
     request->file = row->file;
+    request->word = row->name;
     if (row->fields & (F_CODE | F_SOURCE))
         request->spec.mode = SC_MODE_RICH;
     if (row->fields & F_LIMITS) {
@@ -547,6 +548,11 @@ int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, 
     r = read_object(request, object, err);
     json_decref(object);
     return r;
+}
+
+const char *sc_keeper_request_name(const struct sc_keeper_request *request)
+{
+    return request->word ? request->word : "";
 }
 
 void sc_keeper_request_fini(struct sc_keeper_request *request)

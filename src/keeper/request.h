@@ -47,6 +47,7 @@ struct sc_keeper_request {
     unsigned needs;         /* enum sc_keeper_needs */
     unsigned kinds;         /* enum sc_keeper_kind: connections that it may come from */
     enum sc_file_kind file; /* of FILE */
+    const char *word;       /* its name, of static storage */
 
     char *as;             /* of a gate: the token of whom it speaks for; never given by a client */
     char *key, *peer;     /* of IDENTIFY: exactly one */
@@ -76,6 +77,7 @@ struct sc_keeper_request {
  * field by its path, or of kind SANDBOX when memory ran out. */
 int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, size_t len,
                            struct sc_err *err);
+const char *sc_keeper_request_name(const struct sc_keeper_request *request);
 void sc_keeper_request_fini(struct sc_keeper_request *request);
 
 #define SC_KEEPER_PRIORITY_STANDARD 5

@@ -164,6 +164,7 @@ static void session_free(struct keeper_session *session)
     sc_works_free(session->works);
     sc_plan_free(session->plan);
     sc_spec_fini(&session->spec);
+    json_decref(session->subject);
     free(session);
 }
 
@@ -174,6 +175,7 @@ static struct keeper_session *session_new(const struct caller *caller)
         return NULL;
     *session = (struct keeper_session){
         .keeper = caller->keeper, .owner = caller->uid, .tenant = caller->tenant, .since_ns = sc_now_ns()};
+    memcpy(session->key, caller->key, sizeof session->key);
     TAILQ_INIT(&session->calls);
     sc_spec_init(&session->spec);
     return session;
@@ -216,13 +218,18 @@ int session_open(const struct caller *caller, struct sc_keeper_request *request,
     int r = make_session(caller, &session, err);
     if (!session)
         return r;
+    if (session->keeper->audit)
+        session->subject = note_subject(&request->spec);
     session->spec = request->spec;
     sc_spec_init(&request->spec);
     session->metadata = json_incref(request->metadata);
     r = choose_id(session, request->name, err);
     if (r == 0)
         r = open_cell(session, request, err);
-    return add_session(session, r, ret_session);
+    r = add_session(session, r, ret_session);
+    if (r == 0)
+        note_session_start(*ret_session);
+    return r;
 }
 
 int session_open_once(const struct caller *caller, struct sc_keeper_request *request,
@@ -232,6 +239,8 @@ int session_open_once(const struct caller *caller, struct sc_keeper_request *req
     int r = make_session(caller, &session, err);
     if (!session)
         return r;
+    if (session->keeper->audit)
+        session->subject = note_subject(&request->spec);
     r = shape_get(caller, &request->spec, &session->shape, err);
     if (r == 0)
         r = open_once_cell(session, err);
@@ -243,6 +252,19 @@ static void give_call(struct call *call, struct keeper_session *session)
     TAILQ_REMOVE(&call->session->calls, call, of_session);
     call->session = session;
     TAILQ_INSERT_TAIL(&session->calls, call, of_session);
+}
+
+/* What is its tenant's, and what is noted of it. */
+static void inherit(struct keeper_session *session, struct keeper_session *lost)
+{
+    memcpy(session->key, lost->key, sizeof session->key);
+    session->subject = lost->subject;
+    session->need = lost->need;
+    session->charged_ns = lost->charged_ns;
+    session->queued_ns = lost->queued_ns;
+    session->once = lost->once;
+    lost->subject = NULL;
+    lost->need = (struct need){0};
 }
 
 /* The next cell for a run that `lost` has lost. It takes its place: their number is not asked about. */
@@ -271,6 +293,7 @@ void session_serve_again(struct keeper_session *lost)
         call_finish(call, sc_keeper_reply_err(&err));
         return;
     }
+    inherit(session, lost);
     give_call(call, session);
     if (once_start(call, &err) < 0) {
         call_finish(call, sc_keeper_reply_err(&err));
@@ -300,6 +323,7 @@ void session_close(struct keeper_session *session)
     session->session = NULL;
     while ((call = TAILQ_FIRST(&session->calls)))
         call_finish(call, call->peer ? last_words(session, call) : NULL);
+    note_session_end(session);
     admission_give_back(session);
     TAILQ_REMOVE(&keeper->sessions, session, entry);
     keeper->n_sessions--;

@@ -36,6 +36,7 @@ static void on_done(void *userdata, struct sc_result *result)
 {
     struct call *call = userdata;
     once_done(call, result);
+    note_result(call, result);
     if (!call->peer) {
         call_finish(call, NULL);
         return;
