@@ -135,6 +135,8 @@ static void tell_end(struct sc_live *live)
         unwatch(live, SC_LIVE_MEMORY, live->cell.space.group.oom_event_fd);
     if (live->notices.listener >= 0)
         unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
+    if (live->cell.egress.control >= 0)
+        unwatch(live, SC_LIVE_EGRESS, live->cell.egress.control);
     live->phase = SC_LIVE_ENDED;
     sc_live_ops_abandon(live);
     if (live->events.ended)
@@ -224,6 +226,39 @@ static void note_denial(void *userdata, const struct sc_filter_notice *rule, con
         live->events.denial(live->events.userdata, denial);
 }
 
+static void note_network(void *userdata, const char *action, const char *resource, const char *rule,
+                         const char *hint, uint64_t count)
+{
+    struct sc_live *live = userdata;
+    live->told.n_denials = 0;
+    const struct sc_denial *denial =
+        sc_result_deny_many(&live->told, "network", action, resource, rule, hint, count);
+    if (live->events.denial)
+        live->events.denial(live->events.userdata, denial);
+}
+
+/* A cell whose network could not be sealed ends. One whose egress process dies later has no network any more:
+ * reports tell of that. */
+static void on_egress(struct sc_live *live)
+{
+    struct sc_egress *egress = &live->cell.egress;
+    bool was_ready = egress->ready;
+    if (sc_egress_listen(egress, note_network, live))
+        return;
+    live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED; /* closing it did that */
+    if (!was_ready && !egress->ready)
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "%s",
+                    *egress->failed ? egress->failed : "the egress process did not start");
+}
+
+void sc_live_network(struct sc_live *live, struct sc_result *result)
+{
+    int fd = live->cell.egress.control;
+    sc_egress_report(&live->cell.egress, result, note_network, live);
+    if (fd >= 0 && live->cell.egress.control < 0)
+        live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
+}
+
 /* ---- clocks ---- */
 
 uint64_t sc_live_next_ns(const struct sc_live *live)
@@ -283,6 +318,8 @@ int sc_live_step(struct sc_live *live, struct sc_err *err)
         on_control(live, seen[SC_LIVE_CONTROL]);
     if (seen[SC_LIVE_NOTICE] && live->notices.listener >= 0)
         on_notice(live, seen[SC_LIVE_NOTICE]);
+    if (seen[SC_LIVE_EGRESS] && live->cell.egress.control >= 0)
+        on_egress(live);
     if (seen[SC_LIVE_MEMORY])
         on_memory_event(live);
     if (seen[SC_LIVE_PIDFD])
@@ -367,6 +404,8 @@ int sc_live_begin(struct sc_works *works, struct sc_cell *cell, const struct sc_
         watch(live, SC_LIVE_PIDFD, live->cell.pidfd, EPOLLIN);
         if (memory >= 0)
             watch(live, SC_LIVE_MEMORY, memory, EPOLLIN);
+        if (live->cell.egress.control >= 0)
+            watch(live, SC_LIVE_EGRESS, live->cell.egress.control, EPOLLIN);
         sc_live_watch(live);
         r = live->phase == SC_LIVE_LIVES ? 0 : -ENOMEM;
     }

@@ -153,6 +153,9 @@ uint64_t sc_live_cpu_ns(const struct sc_live *live);
 void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage);
 /* Limits touched so far: enum sc_limit_hit bits. */
 uint32_t sc_live_limits_hit(const struct sc_live *live);
+/* Where the cell has a network: every decision of its egress process so far, into the result.
+ * Refusals that were not told before are told now. Waits for the process, a second at most. */
+void sc_live_network(struct sc_live *live, struct sc_result *result);
 /* How often the kernel refused, or killed for memory, since the cell was made: who compares two of these
  * knows what happened between. */
 struct sc_live_counts {

@@ -21,7 +21,14 @@
 
 enum sc_live_phase { SC_LIVE_LIVES, SC_LIVE_LOST, SC_LIVE_KILLED, SC_LIVE_ENDED };
 
-enum sc_live_source { SC_LIVE_CONTROL, SC_LIVE_PIDFD, SC_LIVE_MEMORY, SC_LIVE_NOTICE, SC_LIVE_SOURCES };
+enum sc_live_source {
+    SC_LIVE_CONTROL,
+    SC_LIVE_PIDFD,
+    SC_LIVE_MEMORY,
+    SC_LIVE_NOTICE,
+    SC_LIVE_EGRESS,
+    SC_LIVE_SOURCES
+};
 
 enum sc_live_op_state {
     SC_OP_FREE = 0,

@@ -170,11 +170,19 @@ int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err
 {
     struct sc_cell cell = SC_CELL_NONE;
     struct start start = {-1, -1, -1, -1, -1};
-    int r = sc_space_open(works->plan, &works->tmpl, &cell.space, err);
+    int r = sc_space_open(works->plan, &works->tmpl, &works->egress.table, &cell.space, err);
     if (r < 0)
         return r;
     /* Only now: the tree and the cell's own namespaces are made at the same time. */
     r = sc_template_finish(&works->tmpl, err);
+    if (r < 0) {
+        sc_space_close(&cell.space);
+        return r;
+    }
+    if (cell.space.has_egress) {
+        r = sc_egress_start(works->plan, &works->egress, cell.space.egress, &cell.egress, err);
+        cell.space.has_egress = false;
+    }
     if (r < 0) {
         sc_space_close(&cell.space);
         return r;
@@ -215,6 +223,7 @@ void sc_cell_end(struct sc_cell *cell)
             ;
     }
     cell->pid = 0;
+    sc_egress_end(&cell->egress);
     sc_close(&cell->pidfd);
     sc_close(&cell->in);
     sc_close(&cell->out);

@@ -5,20 +5,28 @@
 
 #include <sys/resource.h>
 
+#include "cell/egress.h"
 #include "cell/space.h"
 
 struct sc_works;
 
 struct sc_cell {
     struct sc_space space;
-    pid_t pid; /* of process 1, our child; wait with __WALL. 0: none */
+    struct sc_egress egress; /* the process that lets its network out, if it has any */
+    pid_t pid;               /* of process 1, our child; wait with __WALL. 0: none */
     int pidfd;
     int control;      /* the agent's stream */
     int in, out, err; /* our ends of the program's streams; -1 once closed */
 };
 
 #define SC_CELL_NONE                                                                                         \
-    ((struct sc_cell){.space = SC_SPACE_NONE, .pidfd = -1, .control = -1, .in = -1, .out = -1, .err = -1})
+    ((struct sc_cell){.space = SC_SPACE_NONE,                                                                \
+                      .egress = SC_EGRESS_NONE,                                                              \
+                      .pidfd = -1,                                                                           \
+                      .control = -1,                                                                         \
+                      .in = -1,                                                                              \
+                      .out = -1,                                                                             \
+                      .err = -1})
 
 /* Starts process 1, which seals the cell while the caller goes on; what it says waits in the stream. */
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);

@@ -26,6 +26,22 @@ static void note_denial(void *userdata, const struct sc_filter_notice *rule, con
         run->callbacks->denial(run->callbacks->userdata, &result->denials[before]);
 }
 
+static void note_network(void *userdata, const char *action, const char *resource, const char *rule,
+                         const char *hint, uint64_t count)
+{
+    struct sc_run *run = userdata;
+    struct sc_result *result = run->result;
+    size_t before = result->n_denials;
+    sc_result_deny_many(result, "network", action, resource, rule, hint, count);
+    if (result->n_denials > before && run->callbacks->denial)
+        run->callbacks->denial(run->callbacks->userdata, &result->denials[before]);
+}
+
+void sc_run_hear_egress(struct sc_run *run)
+{
+    sc_egress_listen(&run->cell.egress, note_network, run);
+}
+
 static void set_stdin(struct sc_run *run)
 {
     const struct sc_spec *spec = run->plan->spec;
@@ -61,6 +77,8 @@ static int feed(struct sc_run *run, struct sc_err *err)
         r = sc_feed_files(run->cell.control, input->files, input->n_files, err);
     if (r == 0 && run->cell.space.has_group && !(run->plan->degraded & SC_DEGRADE_CPU))
         (void)sc_group_cpu_ns(&run->cell.space.group, &run->cpu_fed_ns); /* 0 where it is not known */
+    if (r == 0)
+        r = sc_egress_await(&run->cell.egress, err);
     if (r == 0)
         r = sc_frame_send(run->cell.control, SC_MSG_START, 0, NULL, 0);
     return r == -EPIPE || r == -ECONNRESET ? 0 : r;
@@ -102,6 +120,8 @@ static int run_in_cell(struct sc_run *run, struct sc_err *err)
     int buried = bury(run, r < 0 ? NULL : err);
     if (r == 0)
         r = buried;
+    if (r == 0)
+        sc_egress_report(&run->cell.egress, run->result, note_network, run);
     if (r == 0)
         r = collect(run, err);
     return r == 0 ? sc_run_judge(run, err) : r;

@@ -18,6 +18,7 @@
 struct sc_works {
     const struct sc_plan *plan;
     struct sc_template tmpl;
+    struct sc_egress_kit egress;
     int agent;             /* the agent's sealed image */
     int image;             /* the plan's */
     int null;              /* /dev/null */
@@ -77,6 +78,9 @@ int sc_works_bury(struct sc_works *works, struct sc_err *err);
 
 /* Sets the reason if there is none yet, and the time. */
 void sc_run_end(struct sc_run *run, enum sc_end why);
+
+/* Takes what the egress process says on its own. */
+void sc_run_hear_egress(struct sc_run *run);
 
 /* run_streams.c */
 void sc_run_read_stream(struct sc_run *run, int *fd, int number);

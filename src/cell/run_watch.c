@@ -27,6 +27,7 @@ enum watched {
     W_NOTICE,
     W_MEMORY,
     W_CANCEL,
+    W_EGRESS,
     W_COUNT
 };
 
@@ -186,6 +187,7 @@ static void watch_list(const struct sc_run *run, struct pollfd polls[W_COUNT])
         [W_STDIN_SOURCE] = stdin_from_fd && !have_bytes ? run->plan->spec->stdin_fd : -1,
         [W_NOTICE] = sc_now_ns() >= run->notices.next_ns ? run->ready[SC_READY_NOTIFY] : -1,
         [W_MEMORY] = run->cell.space.has_group ? run->cell.space.group.oom_event_fd : -1,
+        [W_EGRESS] = run->cell.egress.control,
         [W_CANCEL] = run->callbacks->cancel_fd > 0 ? run->callbacks->cancel_fd : -1,
     };
     for (int i = 0; i < W_COUNT; i++)
@@ -238,6 +240,8 @@ int sc_run_watch(struct sc_run *run, struct sc_err *err)
         serve_streams(run, polls);
         if (polls[W_MEMORY].revents)
             on_memory_event(run);
+        if (polls[W_EGRESS].revents)
+            sc_run_hear_egress(run);
         if (polls[W_CANCEL].revents)
             sc_run_end(run, SC_END_CANCEL);
         check_clocks(run);

@@ -27,10 +27,12 @@
 #include "base/sys.h"
 #include "cell/maker.h"
 
-#define N_FDS 5 /* what inner() hands over */
+#define N_FDS 5 /* what inner() hands over; with a network SC_NET_FD_COUNT more stand before the last */
+#define N_FDS_MAX (N_FDS + SC_NET_FD_COUNT)
 
 struct space_order {
     const struct sc_plan *plan;
+    const struct sc_buf *table;
     int parent_user_ns;           /* rootless; -1: already there */
     uint64_t monotonic_s, boot_s; /* age of our clocks, which the cell's are taken back by */
     char map[64];                 /* for uid_map and gid_map alike */
@@ -102,10 +104,18 @@ static void inner(int socket, struct space_order *order)
     r = start_clocks(order);
     if (r < 0)
         sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
-    int fds[N_FDS] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
-                      open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
-                      open_counts("/proc/thread-self/net/snmp"), open_counts("/proc/thread-self/net/snmp6"),
-                      -1};
+    int fds[N_FDS_MAX] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
+                          open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
+                          open_counts("/proc/thread-self/net/snmp"),
+                          open_counts("/proc/thread-self/net/snmp6"), -1};
+    int n_fds = N_FDS;
+    if (order->table->len) {
+        const char *step = "";
+        r = sc_net_space_make(order->table->data, order->table->len, fds + N_FDS - 1, &step);
+        if (r < 0)
+            sc_maker_fail(socket, "network rules:", step, r);
+        n_fds = N_FDS_MAX;
+    }
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "", -errno);
     if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
@@ -113,12 +123,12 @@ static void inner(int socket, struct space_order *order)
     r = forbid_namespaces();
     if (r < 0)
         sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
-    fds[N_FDS - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
-    for (int i = 0; i < N_FDS; i++)
+    fds[n_fds - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < n_fds; i++)
         whole = whole && fds[i] >= 0;
     if (!whole)
         sc_maker_fail(socket, "namespace descriptors", "", -errno);
-    sc_maker_send(socket, fds, N_FDS);
+    sc_maker_send(socket, fds, (size_t)n_fds);
     _exit(0);
 }
 
@@ -164,16 +174,17 @@ static void outer(int socket, void *data)
     waitpid(pid, NULL, __WALL);
 }
 
-int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
-                  struct sc_err *err)
+int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, const struct sc_buf *table,
+                  struct sc_space *ret_space, struct sc_err *err)
 {
     struct sc_space space = SC_SPACE_NONE;
     struct space_order order = {.plan = plan,
+                                .table = table,
                                 .parent_user_ns = tmpl->user_ns,
                                 .monotonic_s = clock_age_s(CLOCK_MONOTONIC),
                                 .boot_s = clock_age_s(CLOCK_BOOTTIME)};
     struct sc_maker maker = {0};
-    int fds[N_FDS], r = 0;
+    int fds[N_FDS_MAX], n_fds = table->len ? N_FDS_MAX : N_FDS, r = 0;
     if (!plan->rootless) {
         space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
         if (space.id_lock < 0)
@@ -187,7 +198,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     }
     r = sc_maker_start(&maker, outer, &order, err);
     if (r == 0)
-        r = sc_maker_take(&maker, fds, N_FDS, err);
+        r = sc_maker_take(&maker, fds, (size_t)n_fds, err);
     sc_maker_end(&maker);
     if (r < 0) {
         sc_space_close(&space);
@@ -198,7 +209,10 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, st
     space.boot_s = order.boot_s;
     space.net_counts[0] = fds[2];
     space.net_counts[1] = fds[3];
-    space.user_ns = fds[4];
+    space.user_ns = fds[n_fds - 1];
+    space.has_egress = table->len != 0;
+    for (int i = 0; space.has_egress && i < SC_NET_FD_COUNT; i++)
+        space.egress[i] = fds[N_FDS - 1 + i];
     r = sc_group_open(&space.group, plan, err);
     space.has_group = r == 0;
     if (r == 0) {
@@ -223,6 +237,9 @@ void sc_space_shed(struct sc_space *space)
     sc_close(&space->net_ns);
     sc_close(&space->net_counts[0]);
     sc_close(&space->net_counts[1]);
+    for (int i = 0; space->has_egress && i < SC_NET_FD_COUNT; i++)
+        sc_close(&space->egress[i]);
+    space->has_egress = false;
     sc_close(&space->time_ns);
     sc_close(&space->user_ns);
     sc_close(&space->id_lock);

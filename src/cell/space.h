@@ -7,6 +7,7 @@
 
 #include "cell/group.h"
 #include "cell/template.h"
+#include "net/table.h"
 
 struct sc_space {
     struct sc_group group;
@@ -15,6 +16,8 @@ struct sc_space {
     int n_tasks;
     int net_ns;        /* `lo` is up, nothing else is there */
     int net_counts[2]; /* its counters, v4 and v6, open for reading */
+    bool has_egress;   /* it answers for every address, and these listen in it */
+    int egress[SC_NET_FD_COUNT];
     int time_ns;       /* its monotonic and boot clocks started when it was made */
     uint64_t boot_s;   /* what its boot clock is behind ours */
     int user_ns;       /* maps the agent's and the program's ids; no namespace can be made in it */
@@ -22,8 +25,9 @@ struct sc_space {
     uint32_t host_uid; /* the program's, in the namespace that owns the template */
 };
 
-int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, struct sc_space *ret_space,
-                  struct sc_err *err);
+/* `table`: what the network namespace does with packets (sc_net_table_build); empty: it has no network. */
+int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, const struct sc_buf *table,
+                  struct sc_space *ret_space, struct sc_err *err);
 /* Closes all but the groups: what a dead cell needs no more. */
 void sc_space_shed(struct sc_space *space);
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */

@@ -18,8 +18,13 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
     struct sc_works *works = calloc(1, sizeof *works);
     if (!works)
         return sc_err_sys(err, -ENOMEM, "works");
-    *works = (struct sc_works){
-        .plan = plan, .tmpl = SC_TEMPLATE_NONE, .agent = -1, .image = -1, .null = -1, .self = -1};
+    *works = (struct sc_works){.plan = plan,
+                               .tmpl = SC_TEMPLATE_NONE,
+                               .egress = SC_EGRESS_KIT_NONE,
+                               .agent = -1,
+                               .image = -1,
+                               .null = -1,
+                               .self = -1};
     sc_group_sweep(plan->host);
     works->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     works->agent = sc_memfd_sealed("snapcell-agent", sc_agent_image, sc_agent_image_len);
@@ -33,6 +38,8 @@ int sc_works_new(const struct sc_plan *plan, struct sc_works **ret_works, struct
         works->image = sc_image_pack(plan, err);
         r = works->image < 0 ? works->image : 0;
     }
+    if (r == 0)
+        r = sc_egress_kit_open(plan, &works->egress, err);
     if (r == 0)
         r = sc_template_start(plan, &works->tmpl, err);
     if (r < 0) {
@@ -92,6 +99,7 @@ void sc_works_free(struct sc_works *works)
     }
     free(works->cells);
     sc_template_close(&works->tmpl);
+    sc_egress_kit_close(&works->egress);
     sc_close(&works->agent);
     sc_close(&works->image);
     sc_close(&works->null);

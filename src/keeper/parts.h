@@ -84,6 +84,9 @@ void door_look(struct keeper *keeper);
 /* NULL: this request is fine. Else the reply that refuses it. */
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request);
 
+/* Once, after the template's rules were added to the request's: adds the tenant's. */
+int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_err *err);
+
 /* ---- admission.c: whose turn it is ---- */
 
 struct ticket; /* a request that waits for a cell */

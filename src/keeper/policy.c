@@ -1,7 +1,9 @@
 /* What a tenant may ask for at all, before anything is looked up or made. A request of a gate's is a
  * stranger's: paths of the host would be read with the keeper's rights, and a control group or a processor is
  * the operator's to choose. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "keeper/parts.h"
@@ -73,6 +75,25 @@ static char *refuse_template(const struct sc_quota *quota, const struct sc_spec 
             return NULL;
     return forbidden("spec.template", spec->template ? "not one of those that this tenant may use"
                                                      : "must be given: this tenant may only use templates");
+}
+
+/* What a tenant's cells reach is what request, template and the operator's rules for the tenant allow alike.
+ */
+int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_err *err)
+{
+    if (!caller->tenant || spec->net.mode == SC_NET_NONE)
+        return 0;
+    const json_t *rules = caller->tenant->quota->network;
+    if (!rules)
+        return sc_err_usage(err, "spec.network", "spec.network: this tenant has none: allowed is none");
+    struct sc_net *ceiling = calloc(1, sizeof *ceiling);
+    if (!ceiling)
+        return sc_err_sys(err, -ENOMEM, "spec.network");
+    struct sc_net **last = &spec->net.within;
+    while (*last)
+        last = &(*last)->within;
+    *last = ceiling; /* the spec's from now on */
+    return sc_net_from_json(ceiling, rules, "tenants.network", err);
 }
 
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request)

@@ -90,8 +90,11 @@ static int read_degraded(void *into, const json_t *value, const char *path, stru
 
 static int read_network(struct sc_quota *quota, const json_t *value, const char *path, struct sc_err *err)
 {
-    if (!json_is_object(value))
-        return sc_json_wrong_type(path, value, "an object", err);
+    struct sc_net net = {0};
+    int r = sc_net_from_json(&net, value, path, err);
+    sc_net_fini(&net);
+    if (r < 0)
+        return r;
     json_decref(quota->network);
     quota->network = json_deep_copy(value);
     return quota->network ? 0 : sc_err_sys(err, -ENOMEM, SC_QUOTAS_FILE);

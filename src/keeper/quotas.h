@@ -29,7 +29,7 @@ struct sc_quota {
     bool is_operator;        /* sees what all tenants do in metrics and events */
     bool some_templates;     /* only those of `templates`, and never none at all … */
     struct sc_strv templates;
-    json_t *network; /* ceiling of network rules, kept for those who make networks; NULL: no network */
+    json_t *network; /* ceiling of network rules, which reads as `network` of a spec; NULL: no network */
 };
 
 struct sc_quotas {

@@ -102,7 +102,10 @@ static int make_plan(struct keeper_session *session, struct sc_err *err)
     struct sc_spec *spec = &session->spec;
     const struct sc_host_options options = {.cgroup_parent = spec->cgroup_parent, .want_scope = true};
     spec->session = true;
+    const struct caller caller = {session->keeper, session->owner, session->tenant};
     int r = sc_recipe_apply(spec, err);
+    if (r == 0)
+        r = policy_network(&caller, spec, err);
     if (r == 0)
         r = sc_spec_check(spec, 0, err);
     if (r == 0)

@@ -367,6 +367,8 @@ int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **
     struct shape *shape = NULL;
     int r = sc_recipe_apply(spec, err);
     if (r == 0)
+        r = policy_network(caller, spec, err);
+    if (r == 0)
         r = sc_spec_check(spec, 0, err);
     if (r == 0 && caller->keeper->options->pool && !sc_shape_misfit(spec))
         r = get_pooled(caller, spec, &shape, err);

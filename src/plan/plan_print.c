@@ -287,7 +287,10 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     set(object, "degraded", degraded_json(plan, failed), failed);
     set(object, "ids", ids_json(plan, failed), failed);
     put(object, "namespaces", "user, mount, pid, network, ipc, uts, cgroup, time", failed);
-    put(object, "network", "none: only lo", failed);
+    if (plan->spec->net.mode == SC_NET_NONE)
+        put(object, "network", "none: only lo", failed);
+    else
+        set(object, "network", sc_net_to_json(&plan->spec->net), failed);
     set(object, "template", mounts_json(plan, failed), failed);
     set(object, "fresh", fresh_json(plan, failed), failed);
     set(object, "covered", covers_json(plan, failed), failed);

@@ -78,6 +78,8 @@ static const struct {
      "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
     {"/etc/machine-id", ""},
 };
+/* With a network the cell's own namespace answers for any address. */
+static const char ASKS_NAMES[] = "nameserver 192.0.2.53\n";
 static const char PASSWD[] = "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
                              "agent:x:999:999:Snapcell agent:/nonexistent:/usr/sbin/nologin\n" SC_CELL_USER
                              ":x:1000:1000:Cell user:" SC_CELL_HOME ":/bin/bash\n"
@@ -124,8 +126,11 @@ static int add_top(struct sc_plan *plan, const char *root, const char *name)
 static int add_made_up(struct sc_plan *plan)
 {
     int r = sc_plan_add_mount(plan, SC_MOUNT_FILE, "/etc/passwd", NULL, PASSWD, 0644);
-    for (size_t i = 0; i < sizeof MADE_UP / sizeof MADE_UP[0] && r == 0; i++)
-        r = sc_plan_add_mount(plan, SC_MOUNT_FILE, MADE_UP[i].path, NULL, MADE_UP[i].content, 0644);
+    for (size_t i = 0; i < sizeof MADE_UP / sizeof MADE_UP[0] && r == 0; i++) {
+        bool asks = plan->spec->net.mode != SC_NET_NONE && !strcmp(MADE_UP[i].path, "/etc/resolv.conf");
+        r = sc_plan_add_mount(plan, SC_MOUNT_FILE, MADE_UP[i].path, NULL,
+                              asks ? ASKS_NAMES : MADE_UP[i].content, 0644);
+    }
     return r;
 }
 

@@ -4,11 +4,13 @@
  * sc_writer_put_bytes. */
 #include "result/result.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "result/inside.h"
 #include "result/writer.h"
 #include "spec/spec.h"
@@ -56,6 +58,56 @@ static void put_denials(struct sc_writer *w, const struct sc_result *result)
         sc_writer_append_part(w, array, &d);
     }
     sc_writer_put(w, "denials", array);
+}
+
+static void put_shown(struct sc_writer *w, const char *key, const char *text)
+{
+    char shown[1024];
+    if (*text)
+        sc_writer_put_text(w, key, sc_text_show(shown, sizeof shown, text, strlen(text)));
+}
+
+static const char *protocol_name(uint8_t protocol)
+{
+    switch (protocol) {
+    case IPPROTO_TCP:
+        return "tcp";
+    case IPPROTO_UDP:
+        return "udp";
+    case IPPROTO_ICMP:
+    case IPPROTO_ICMPV6:
+        return "icmp";
+    default:
+        return "other";
+    }
+}
+
+static void put_network(struct sc_writer *w, const struct sc_result *result)
+{
+    if (!result->has_network)
+        return;
+    json_t *array = json_array();
+    for (size_t i = 0; i < result->n_network; i++) {
+        const struct sc_network_record *record = &result->network[i];
+        struct sc_writer n = sc_writer_begin();
+        sc_writer_put_text(&n, "what", record->what);
+        sc_writer_put_text(&n, "verdict", record->allowed ? "allowed" : "denied");
+        put_shown(&n, "name", record->name);
+        put_shown(&n, "address", record->address);
+        if (strcmp(record->what, "name") != 0)
+            sc_writer_put_text(&n, "protocol", protocol_name(record->protocol));
+        if (record->port)
+            sc_writer_put_count(&n, "port", record->port);
+        put_shown(&n, "rule", record->rule);
+        put_shown(&n, "reason", record->reason);
+        sc_writer_put_count(&n, "count", record->count);
+        if (!strcmp(record->what, "connection")) {
+            sc_writer_put_count(&n, "bytes_out", record->bytes_out);
+            sc_writer_put_count(&n, "bytes_in", record->bytes_in);
+        }
+        sc_writer_append_part(w, array, &n);
+    }
+    sc_writer_put(w, "network", array);
 }
 
 static void put_artifacts(struct sc_writer *w, const struct sc_result *result)
@@ -144,6 +196,7 @@ char *sc_result_to_json(const struct sc_result *result, int indent)
     if (result->agent_shares_uid)
         sc_writer_put_bool(&w, "agent_shares_uid", true);
     put_denials(&w, result);
+    put_network(&w, result);
     put_artifacts(&w, result);
     put_skipped(&w, result);
     put_start(&w, result);

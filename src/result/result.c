@@ -49,6 +49,7 @@ void sc_result_fini(struct sc_result *result)
     }
     for (size_t i = 0; i < result->n_skipped; i++)
         free(result->skipped[i].path);
+    free(result->network);
     free(result->artifacts);
     free(result->skipped);
     json_decref(result->inside.value);
@@ -74,7 +75,7 @@ static bool same_text(const char *kept, size_t size, const char *text)
 }
 
 static void keep_denial(struct sc_result *result, const char *layer, const char *action, const char *resource,
-                        const char *rule, const char *hint)
+                        const char *rule, const char *hint, uint64_t count)
 {
     struct sc_denial *d = &result->denials[result->n_denials++];
     snprintf(d->layer, sizeof d->layer, "%s", layer);
@@ -82,11 +83,23 @@ static void keep_denial(struct sc_result *result, const char *layer, const char 
     snprintf(d->resource, sizeof d->resource, "%s", resource);
     snprintf(d->rule, sizeof d->rule, "%s", rule);
     snprintf(d->hint, sizeof d->hint, "%s", hint ? hint : "");
-    d->count = 1;
+    d->count = count;
+}
+
+static void count_up(struct sc_denial *denial, uint64_t count)
+{
+    denial->count = denial->count + count < count ? UINT64_MAX : denial->count + count;
 }
 
 const struct sc_denial *sc_result_deny(struct sc_result *result, const char *layer, const char *action,
                                        const char *resource, const char *rule, const char *hint)
+{
+    return sc_result_deny_many(result, layer, action, resource, rule, hint, 1);
+}
+
+const struct sc_denial *sc_result_deny_many(struct sc_result *result, const char *layer, const char *action,
+                                            const char *resource, const char *rule, const char *hint,
+                                            uint64_t count)
 {
     for (size_t i = 0; i < result->n_denials; i++) {
         struct sc_denial *d = &result->denials[i];
@@ -94,17 +107,30 @@ const struct sc_denial *sc_result_deny(struct sc_result *result, const char *lay
             !same_text(d->resource, sizeof d->resource, resource) ||
             !same_text(d->rule, sizeof d->rule, rule))
             continue;
-        d->count += d->count < UINT64_MAX;
+        count_up(d, count);
         return d;
     }
     /* The last place counts all that have none: a program may make up any number of kinds. */
     if (result->n_denials == SC_DENIALS_MAX)
-        result->denials[SC_DENIALS_MAX - 1].count++;
+        count_up(&result->denials[SC_DENIALS_MAX - 1], count);
     else if (result->n_denials == SC_DENIALS_MAX - 1)
-        keep_denial(result, "result", "more", "denials of other kinds", "at most 64 kinds are kept", NULL);
+        keep_denial(result, "result", "more", "denials of other kinds", "at most 64 kinds are kept", NULL,
+                    count);
     else
-        keep_denial(result, layer, action, resource, rule, hint);
+        keep_denial(result, layer, action, resource, rule, hint, count);
     return &result->denials[result->n_denials - 1];
+}
+
+int sc_result_add_network(struct sc_result *result, const struct sc_network_record *record)
+{
+    if (result->n_network == SC_NETWORK_RECORDS_MAX)
+        return -E2BIG;
+    struct sc_network_record *list = reallocarray(result->network, result->n_network + 1, sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    list[result->n_network++] = *record;
+    result->network = list;
+    return 0;
 }
 
 int sc_result_add_artifact(struct sc_result *result, const char *path, const char *saved, uint64_t size)

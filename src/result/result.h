@@ -73,6 +73,21 @@ struct sc_denial {
 };
 #define SC_DENIALS_MAX 64
 
+/* What the egress process decided (docs/egress.md): equal decisions are one record. Its texts come from a
+ * process that strangers talk to. */
+struct sc_network_record {
+    const char *what; /* "name", "connection", "packet" */
+    bool allowed;
+    uint8_t protocol; /* IPPROTO_* */
+    uint16_t port;    /* 0: none */
+    uint64_t count, bytes_out, bytes_in;
+    char name[256];   /* "": an address only */
+    char address[46]; /* connected to, or refused; "": none */
+    char rule[82];
+    char reason[96]; /* of a refusal, or why an allowed connection could not be made */
+};
+#define SC_NETWORK_RECORDS_MAX 512
+
 struct sc_artifact {
     char *path;  /* below the work folder; any bytes but NUL */
     char *saved; /* where it lies on the host, or NULL when the caller took the bytes */
@@ -115,6 +130,9 @@ struct sc_result {
     bool agent_shares_uid; /* rootless without a subordinate id */
     struct sc_denial denials[SC_DENIALS_MAX];
     size_t n_denials;
+    bool has_network; /* the cell had an egress process */
+    struct sc_network_record *network;
+    size_t n_network;
     struct sc_artifact *artifacts;
     size_t n_artifacts;
     struct sc_artifact_skip *skipped;
@@ -136,6 +154,12 @@ void sc_result_move(struct sc_result *ret_to, struct sc_result *from);
  * Returns the entry. */
 const struct sc_denial *sc_result_deny(struct sc_result *result, const char *layer, const char *action,
                                        const char *resource, const char *rule, const char *hint);
+/* As above, and adds `count` instead of one. */
+const struct sc_denial *sc_result_deny_many(struct sc_result *result, const char *layer, const char *action,
+                                            const char *resource, const char *rule, const char *hint,
+                                            uint64_t count);
+/* Copies the record. 0, -ENOMEM, or -E2BIG: there are as many as may be. */
+int sc_result_add_network(struct sc_result *result, const struct sc_network_record *record);
 /* Copy their texts, but `why` is borrowed for the result's life. 0 or -ENOMEM. */
 int sc_result_add_artifact(struct sc_result *result, const char *path, const char *saved, uint64_t size);
 int sc_result_add_skip(struct sc_result *result, const char *path, const char *why);

@@ -52,8 +52,8 @@ static void on_denial(void *userdata, const struct sc_denial *denial)
     struct sc_session *session = userdata;
     for (struct sc_task *task = session->tasks; task; task = task->next)
         if (may_have_run(task))
-            sc_result_deny(&task->result, denial->layer, denial->action, denial->resource, denial->rule,
-                           denial->hint);
+            sc_result_deny_many(&task->result, denial->layer, denial->action, denial->resource, denial->rule,
+                                denial->hint, denial->count);
 }
 
 static void on_out_of_memory(void *userdata)

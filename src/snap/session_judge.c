@@ -46,6 +46,7 @@ static void count_hits(struct sc_task *task, const struct sc_live_view *now)
         result->limits_hit |= SC_HIT_MEMORY;
     if (now->counts.tasks > before->tasks)
         say_tasks(result);
+    sc_live_network(task->session->live, result);
     sc_cell_deny_network(result, now->counts.network - sc_min_u64(now->counts.network, before->network));
 }
 

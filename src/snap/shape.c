@@ -72,6 +72,8 @@ const char *sc_shape_misfit(const struct sc_spec *spec)
         return "a program's file";
     if (spec->n_outs)
         return "artifacts";
+    if (spec->net.mode != SC_NET_NONE)
+        return "a network";
     for (size_t i = 0; i < spec->env.n; i++)
         if (!sc_shape_env_fits(spec->env.v[i], spec->lang))
             return "a variable that is read when the interpreter starts";

@@ -255,12 +255,29 @@ static int add_deny_call(struct sc_spec *spec, const char *value, struct sc_err 
                                 sc_spec_denied_ok, err);
 }
 
+static int add_allow(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_rule(&spec->net, true, "allow", value, err);
+}
+
+static int add_deny(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_rule(&spec->net, false, "deny", value, err);
+}
+
+static int add_internal(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_internal(&spec->net, "internal", value, err);
+}
+
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const names[] = {"file",  "dir",         "out",       "env", "allow-degraded",
-                                        "rules", "deny-module", "deny-call", NULL};
+    static const char *const names[] = {"file",           "dir",   "out",         "env",
+                                        "allow-degraded", "rules", "deny-module", "deny-call",
+                                        "allow",          "deny",  "internal",    NULL};
     static int (*const adders[])(struct sc_spec *, const char *, struct sc_err *) = {
-        add_file, add_dir, add_out, add_env, add_degraded, add_rules, add_deny_module, add_deny_call};
+        add_file,        add_dir,       add_out,   add_env,  add_degraded, add_rules,
+        add_deny_module, add_deny_call, add_allow, add_deny, add_internal};
     for (size_t i = 0; names[i]; i++)
         if (!strcmp(names[i], option))
             return adders[i](spec, value, err);

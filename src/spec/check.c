@@ -58,6 +58,9 @@ static int check_enums(const struct sc_spec *spec, struct sc_err *err)
             err, "profile",
             "profile: compute: lets one program start, but %s starts several: allowed default",
             spec->session ? "a session" : "this mode");
+    if (spec->profile == SC_PROFILE_COMPUTE && spec->net.mode != SC_NET_NONE)
+        return sc_err_usage(err, "network", "network: %s: allowed with profile compute is none",
+                            spec->net.mode == SC_NET_OPEN ? "open" : "rules");
     return 0;
 }
 

@@ -126,6 +126,8 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
         r = copy_list(&spec->validate.deny_calls, &copy.validate.deny_calls);
     if (r == 0)
         r = copy_tables(spec, &copy);
+    if (r == 0)
+        r = sc_net_copy(&spec->net, &copy.net);
     if (r < 0) {
         sc_spec_fini(&copy);
         return r;

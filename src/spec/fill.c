@@ -1,4 +1,5 @@
 /* What a request does not say, from elsewhere: the one place where two specs become one. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "spec/spec.h"
@@ -76,6 +77,32 @@ int sc_spec_add_mount(struct sc_spec *spec, const char *host, const char *path, 
     return r < 0 ? r : sc_spec_put_text(&dir->path, path, err);
 }
 
+/* Where both say something, both must allow. */
+static int fill_network(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err)
+{
+    const struct sc_net *from = &defaults->net;
+    if (!from->given)
+        return 0;
+    if (spec->net.given && spec->net.mode == SC_NET_NONE)
+        return 0;
+    if (spec->net.given && from->mode == SC_NET_NONE)
+        return sc_err_usage(err, "network", "network: the template gives its cells none: allowed is none");
+    struct sc_net **last = &spec->net.within;
+    for (int depth = 1; *last; depth++, last = &(*last)->within)
+        if (depth == SC_NET_WITHIN_MAX - 2) /* this one, and a tenant's */
+            return sc_err_usage(err, "network.within", "network.within: deeper than the %d levels allowed",
+                                SC_NET_WITHIN_MAX - 2);
+    struct sc_net *into = spec->net.given ? calloc(1, sizeof *into) : &spec->net;
+    if (!into || sc_net_copy(from, into) < 0) {
+        if (into != &spec->net)
+            free(into);
+        return sc_spec_no_memory(err);
+    }
+    if (into != &spec->net)
+        *last = into;
+    return 0;
+}
+
 int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err)
 {
     int r = 0;
@@ -88,6 +115,8 @@ int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc
         r = fill_env(spec, defaults, err);
     if (r == 0)
         r = fill_files(spec, defaults, err);
+    if (r == 0)
+        r = fill_network(spec, defaults, err);
     for (size_t i = 0; i < defaults->n_dirs && r == 0; i++)
         if (defaults->dirs[i].read_only_mount)
             r = sc_spec_add_mount(spec, defaults->dirs[i].host, defaults->dirs[i].path, err);

@@ -407,21 +407,9 @@ static int read_deterministic(void *into, const json_t *value, const char *path,
     return sc_spec_read_deterministic(&((struct sc_spec *)into)->deterministic, value, path, err);
 }
 
-static int network_mode(void *into, const json_t *value, const char *path, struct sc_err *err)
-{
-    const char *text = sc_json_text(value, path, err);
-    (void)into;
-    if (!text)
-        return -EINVAL;
-    if (!strcmp(text, "none"))
-        return 0;
-    return sc_spec_bad(err, path, text, "allowed is none: this version gives cells no network");
-}
-
 int sc_spec_read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    static const struct sc_json_field fields[] = {{"mode", network_mode}, {NULL}};
-    return sc_json_read_object(into, value, path, fields, err);
+    return sc_net_from_json(&((struct sc_spec *)into)->net, value, path, err);
 }
 
 static const struct sc_json_field REQUEST[] = {

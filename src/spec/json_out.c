@@ -240,6 +240,8 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
         put_text(w, "mode", sc_mode_name(spec->mode));
     put_validate(w, &spec->validate);
     put_deterministic(w, &spec->deterministic);
+    if (spec->net.given)
+        put(w, "network", sc_net_to_json(&spec->net));
 }
 
 char *sc_spec_to_json(const struct sc_spec *spec)

@@ -97,6 +97,8 @@ static int set_word(struct sc_spec *spec, const char *option, const char *value,
             spec->mode = (enum sc_mode)word;
         return r;
     }
+    if (!strcmp(option, "network"))
+        return sc_net_set_mode(&spec->net, option, value, err);
     if (!strcmp(option, "validate"))
         return sc_spec_set_validate(&spec->validate, option, value, err);
     if (!strcmp(option, "deterministic"))
@@ -128,10 +130,10 @@ int sc_spec_unknown_option(const char *option, const char *const *others, const 
 
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const others[] = {"language", "profile",       "overflow",    "disk-backing",
-                                         "cwd",      "root",          "venv",        "interpreter",
-                                         "pin",      "cgroup-parent", "mode",        "validate",
-                                         "template", "deterministic", "clock-start", NULL};
+    static const char *const others[] = {
+        "language", "profile",     "overflow",      "disk-backing",  "cwd",  "root",
+        "venv",     "interpreter", "pin",           "cgroup-parent", "mode", "validate",
+        "network",  "template",    "deterministic", "clock-start",   NULL};
     const struct sc_limit_row *row = sc_limit_row_by_option(option, strlen(option));
     if (row)
         return set_limit(spec, row, value, err);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "spec/network.h"
 
 #define SC_MIB (1024ull * 1024)
 /* Maxima of what a request may hold. */
@@ -175,6 +176,7 @@ struct sc_spec {
     enum sc_mode mode;
     struct sc_validate validate;
     struct sc_deterministic deterministic;
+    struct sc_net net; /* what of the network may be reached; default: nothing */
     bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
                      option */
 };
@@ -189,13 +191,14 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy);
  */
 int sc_spec_set(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
 /* "SRC[:DST]" forms of --file, --dir (":ro" suffix mounts), --out GLOB[:DIR], --env NAME=VALUE,
- * --allow-degraded LIST, --rules SET|FILE, --deny-module NAME, --deny-call NAME. A colon within a part is
- * written "\:", a backslash "\\". The same NAME given again replaces its value. */
+ * --allow-degraded LIST, --rules SET|FILE, --deny-module NAME, --deny-call NAME, --allow RULE, --deny RULE,
+ * --internal RANGE. A colon within a part is written "\:", a backslash "\\" (not in rules of the network).
+ * The same NAME given again replaces its value. */
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err);
 /* A host folder, mounted read-only at an absolute path. */
 int sc_spec_add_mount(struct sc_spec *spec, const char *host, const char *path, struct sc_err *err);
 /* Takes from `defaults` what `spec` does not say: the language of code, limits, root, variables and files of
- * the same name. Its mounts are added. */
+ * the same name. Its mounts are added, and its rules of the network must allow what the spec's do. */
 int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err);
 /* What runs. Each replaces what the same call set before; the check refuses a spec with two of the three. */
 int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);

@@ -196,7 +196,7 @@ static void spaces_leave_nothing(void **state)
     make_plan(&w);
     assert_int_equal(open_template(&w, &tmpl), 0);
     for (int i = 0; i < 6; i++)
-        if (sc_space_open(w.plan, &tmpl, &spaces[i], &w.err) < 0)
+        if (sc_space_open(w.plan, &tmpl, &(struct sc_buf){0}, &spaces[i], &w.err) < 0)
             fail_msg("%s", w.err.message);
     for (int i = 0; i < 6; i++)
         assert_int_equal(sc_space_close(&spaces[i]), 0);

@@ -130,7 +130,7 @@ static const struct {
     {"{\"prelude\":{\"files\":[{\"path\":\"../x\",\"content\":\"\"}]}}", "prelude.files[0].path", ""},
     {"{\"environment\":{\"A=\":\"\"}}", "environment.A=", ""},
     {"{\"limits\":{\"tasks\":0}}", "limits.tasks", "allowed 1 to 32768"},
-    {"{\"network\":{\"mode\":\"all\"}}", "network.mode", "allowed is none"},
+    {"{\"network\":{\"mode\":\"all\"}}", "network.mode", "allowed: none, rules, open"},
     {"{\"pool\":{\"idle\":3,\"maximum\":2}}", "pool", "at most maximum, 2"},
     {"{\"pool\":{\"idle\":1.5}}", "pool.idle", "must be a whole number"},
     {"{\"pool\":{\"recycle_ms\":-1}}", "pool.recycle_ms", "allowed 0 to"},

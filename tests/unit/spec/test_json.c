@@ -203,7 +203,7 @@ static const struct refusal {
     {"{\"pin\":\"x\"}", "pin", "list of processors"},
     {"{\"cgroup_parent\":\"x\"}", "cgroup_parent", "absolute"},
     {"{\"pty\":\"yes\"}", "pty", "true or false"},
-    {"{\"network\":{\"mode\":\"full\"}}", "network.mode", "full: allowed is none"},
+    {"{\"network\":{\"mode\":\"full\"}}", "network.mode", "full: allowed: none, rules, open"},
     {"{\"network\":{\"allow\":[]}}", "network.allow", "unknown field"},
     {"{\"mode\":\"fast\"}", "mode", "fast: allowed: plain, rich, restricted"},
     {"{\"mode\":true}", "mode", "must be a string"},

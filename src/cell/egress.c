@@ -1,0 +1,333 @@
+#include "cell/egress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/sys.h"
+#include "cell/maker.h"
+#include "cell/space.h"
+
+#define READY_PATIENCE_NS (30 * SC_NS_PER_S)
+#define ANSWER_PATIENCE_NS (1 * SC_NS_PER_S)
+
+extern const unsigned char sc_egress_image[];
+extern const size_t sc_egress_image_len;
+
+int sc_egress_config(const struct sc_net *net)
+{
+    json_t *value = sc_net_to_json(net);
+    char *text = value ? sc_json_dump(value, JSON_COMPACT) : NULL;
+    json_decref(value);
+    if (!text)
+        return -ENOMEM;
+    int fd =
+        strlen(text) <= SC_NET_CONFIG_MAX ? sc_memfd_sealed("snapcell-rules", text, strlen(text)) : -EMSGSIZE;
+    free(text);
+    return fd;
+}
+
+int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err)
+{
+    struct sc_egress_kit kit = SC_EGRESS_KIT_NONE;
+    const struct sc_net *net = &plan->spec->net;
+    *ret_kit = kit;
+    if (net->mode == SC_NET_NONE)
+        return 0;
+    int r = sc_net_table_build(net, &kit.table);
+    if (r == -EMSGSIZE)
+        return sc_err_usage(err, "network",
+                            "network: more rules about addresses and ports than fit one table of "
+                            "the kernel's: allowed are about 400 ranges of ports");
+    if (r == 0) {
+        kit.image = sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
+        kit.config = sc_egress_config(net);
+        r = kit.image < 0 ? kit.image : kit.config < 0 ? kit.config : 0;
+    }
+    if (r < 0) {
+        sc_egress_kit_close(&kit);
+        return sc_err_sys(err, r, "the egress process's image");
+    }
+    *ret_kit = kit;
+    return 0;
+}
+
+void sc_egress_kit_close(struct sc_egress_kit *kit)
+{
+    sc_close(&kit->image);
+    sc_close(&kit->config);
+    sc_buf_fini(&kit->table);
+}
+
+/* ---- its start ---- */
+
+struct child {
+    int slots[SC_NET_SLOT_END];
+    int image;
+    bool as_root, landlock;
+    uid_t uid;
+};
+
+/* In the child: descriptors to their places, by way of numbers above all of them. */
+static bool arrange(struct child *child)
+{
+    for (int i = 0; i < SC_NET_SLOT_END; i++) {
+        child->slots[i] = fcntl(child->slots[i], F_DUPFD, 2 * SC_NET_SLOT_END);
+        if (child->slots[i] < 0)
+            return false;
+    }
+    child->image = fcntl(child->image, F_DUPFD_CLOEXEC, 2 * SC_NET_SLOT_END);
+    for (int i = 0; i < SC_NET_SLOT_END; i++)
+        if (dup2(child->slots[i], i) < 0)
+            return false;
+    /* Its own image is what exec needs last, and closes. */
+    int image = dup3(child->image, SC_NET_SLOT_END, O_CLOEXEC);
+    child->image = image;
+    return image >= 0 && sc_sys_close_range(SC_NET_SLOT_END + 1, ~0u, 0) == 0;
+}
+
+static bool drop_ids(const struct child *child)
+{
+    return !child->as_root || (syscall(SYS_setgroups, 0, NULL) == 0 &&
+                               syscall(SYS_setresgid, child->uid, child->uid, child->uid) == 0 &&
+                               syscall(SYS_setresuid, child->uid, child->uid, child->uid) == 0);
+}
+
+/* No memory of the caller's comes along, nor any of its descriptors: exec, and a list of those that stay. */
+__attribute__((noreturn)) static void become(struct child *child)
+{
+    char name[] = "snapcell-egress", no_landlock[] = SC_NET_NO_LANDLOCK;
+    char *const argv[] = {name, child->landlock ? NULL : no_landlock, NULL};
+    char *const env[] = {NULL};
+    sigset_t none;
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < _NSIG; number++)
+        sigaction(number, &standard, NULL);
+    if (arrange(child) && drop_ids(child) && chdir("/") == 0) {
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        syscall(SYS_execveat, child->image, "", argv, env, AT_EMPTY_PATH);
+    }
+    _exit(127);
+}
+
+static pid_t spawn(struct child *child)
+{
+    pid_t pid = sc_maker_fork();
+    if (pid == 0)
+        become(child);
+    return pid;
+}
+
+int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit, int net_fds[SC_NET_FD_COUNT],
+                    struct sc_egress *ret_egress, struct sc_err *err)
+{
+    struct sc_egress egress = SC_EGRESS_NONE;
+    struct child child = {
+        .image = kit->image, .as_root = !plan->rootless, .landlock = plan->landlock_handled_fs != 0};
+    int ends[2] = {-1, -1}, null = open("/dev/null", O_RDWR | O_CLOEXEC), r = null < 0 ? -errno : 0;
+    if (r == 0 && child.as_root) {
+        uint32_t uid = 0;
+        egress.id_lock = sc_ids_take(plan->host, &uid, err);
+        if (egress.id_lock < 0) {
+            close(null);
+            return egress.id_lock;
+        }
+        child.uid = uid;
+    }
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        r = -errno;
+    child.slots[0] = child.slots[1] = child.slots[2] = null;
+    child.slots[SC_NET_SLOT_CONTROL] = ends[1];
+    child.slots[SC_NET_SLOT_CONFIG] = kit->config;
+    for (int i = 0; i < SC_NET_FD_COUNT; i++)
+        child.slots[SC_NET_SLOT_FIRST + i] = net_fds[i];
+    if (r == 0) {
+        egress.pid = spawn(&child);
+        r = egress.pid < 0 ? egress.pid : 0;
+    }
+    egress.control = ends[0];
+    sc_close(&ends[1]);
+    sc_close(&null);
+    for (int i = 0; i < SC_NET_FD_COUNT; i++)
+        sc_close(&net_fds[i]);
+    if (r < 0) {
+        egress.pid = 0;
+        sc_egress_end(&egress);
+        return sc_err_sys(err, r, "starting the egress process");
+    }
+    *ret_egress = egress;
+    return 0;
+}
+
+void sc_egress_end(struct sc_egress *egress)
+{
+    sc_close(&egress->control);
+    if (egress->pid > 0) {
+        /* Ours and not waited for: nobody else has this number. */
+        kill(egress->pid, SIGKILL);
+        while (waitpid(egress->pid, NULL, __WALL) < 0 && errno == EINTR)
+            ;
+    }
+    egress->pid = 0;
+    egress->ready = false;
+    sc_close(&egress->id_lock);
+}
+
+/* ---- what it says ---- */
+
+/* 1: a note; 0: none until `until_ns`; negative errno: it is gone, or talks nonsense. */
+static int next_note(struct sc_egress *egress, uint64_t until_ns, struct sc_net_note *ret_note)
+{
+    struct pollfd poll_fd = {egress->control, POLLIN, 0};
+    for (;;) {
+        uint64_t now = sc_now_ns();
+        int wait_ms = until_ns > now ? (int)((until_ns - now) / SC_NS_PER_MS) + 1 : 0;
+        int n = poll(&poll_fd, 1, wait_ms);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        ssize_t got =
+            n < 0 ? -1 : recv(egress->control, ret_note, sizeof *ret_note, MSG_DONTWAIT | MSG_TRUNC);
+        if (got < 0)
+            return -errno;
+        if (got != sizeof *ret_note)
+            return got == 0 ? -EPIPE : -EPROTO;
+        ret_note->name[sizeof ret_note->name - 1] = ret_note->address[sizeof ret_note->address - 1] = '\0';
+        ret_note->rule[sizeof ret_note->rule - 1] = ret_note->reason[sizeof ret_note->reason - 1] = '\0';
+        return 1;
+    }
+}
+
+int sc_egress_await(struct sc_egress *egress, struct sc_err *err)
+{
+    struct sc_net_note note;
+    if (egress->pid == 0 || egress->ready)
+        return 0;
+    int r = next_note(egress, sc_now_ns() + READY_PATIENCE_NS, &note);
+    if (r == 1 && note.kind == SC_NET_NOTE_READY) {
+        egress->ready = true;
+        return 0;
+    }
+    if (r == 1 && note.kind == SC_NET_NOTE_FAILED && note.count > 0 && note.count < 4096)
+        return sc_err_sys(err, -(int)note.count, "the egress process: %s", note.reason);
+    return sc_err_set(err, SC_ERR_SANDBOX, r < 0 ? r : -ETIMEDOUT, "the egress process did not start");
+}
+
+static const char *protocol_name(uint8_t protocol)
+{
+    return protocol == IPPROTO_UDP                                  ? "/udp"
+           : protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6 ? "/icmp"
+                                                                    : "";
+}
+
+static void note_denied(const struct sc_net_note *note, sc_egress_denied *denied, void *userdata)
+{
+    char resource[96], hint[160], port[8] = "";
+    const char *action = note->what == SC_NET_WHAT_NAME ? "resolve" : "connect";
+    if (note->what == SC_NET_WHAT_PACKET && note->protocol != IPPROTO_TCP)
+        action = "send";
+    if (note->port)
+        snprintf(port, sizeof port, ":%u", note->port);
+    snprintf(resource, sizeof resource, "%.75s%s%s", *note->name ? note->name : note->address, port,
+             note->what == SC_NET_WHAT_PACKET ? protocol_name(note->protocol) : "");
+    snprintf(hint, sizeof hint, "%s%s", note->reason,
+             note->what == SC_NET_WHAT_CONNECT ? "; the program saw its connection reset" : "");
+    if (denied)
+        denied(userdata, action, resource, note->rule, hint, note->count);
+}
+
+bool sc_egress_listen(struct sc_egress *egress, sc_egress_denied *denied, void *userdata)
+{
+    struct sc_net_note note;
+    int r = 1;
+    while (egress->control >= 0 && (r = next_note(egress, 0, &note)) > 0) {
+        if (note.kind == SC_NET_NOTE_DENIED)
+            note_denied(&note, denied, userdata);
+        egress->ready = egress->ready || note.kind == SC_NET_NOTE_READY;
+        if (note.kind == SC_NET_NOTE_FAILED)
+            snprintf(egress->failed, sizeof egress->failed, "the egress process: %s: %s", note.reason,
+                     strerror((int)(note.count & 4095)));
+    }
+    if (egress->control >= 0 && r < 0)
+        sc_close(&egress->control);
+    return egress->control >= 0;
+}
+
+static int keep_record(struct sc_result *result, const struct sc_net_note *note)
+{
+    static const char *const whats[] = {
+        [SC_NET_WHAT_NAME] = "name", [SC_NET_WHAT_CONNECT] = "connection", [SC_NET_WHAT_PACKET] = "packet"};
+    if (note->what < SC_NET_WHAT_NAME || note->what > SC_NET_WHAT_PACKET)
+        return -EPROTO;
+    struct sc_network_record record = {.what = whats[note->what],
+                                       .allowed = note->allow,
+                                       .protocol =
+                                           note->what == SC_NET_WHAT_PACKET ? note->protocol : IPPROTO_TCP,
+                                       .port = note->port,
+                                       .count = note->count,
+                                       .bytes_out = note->bytes_out,
+                                       .bytes_in = note->bytes_in};
+    memcpy(record.name, note->name, sizeof record.name);
+    memcpy(record.address, note->address, sizeof record.address);
+    memcpy(record.rule, note->rule, sizeof record.rule);
+    memcpy(record.reason, note->reason, sizeof record.reason);
+    return sc_result_add_network(result, &record);
+}
+
+void sc_egress_report(struct sc_egress *egress, struct sc_result *result, sc_egress_denied *denied,
+                      void *userdata)
+{
+    const uint8_t order = SC_NET_ORDER_REPORT;
+    uint64_t until_ns = sc_now_ns() + ANSWER_PATIENCE_NS;
+    struct sc_net_note note;
+    if (egress->pid == 0)
+        return;
+    result->has_network = true;
+    result->n_network = 0;
+    int r = egress->control < 0 ? -EPIPE : 0;
+    if (r == 0 && send(egress->control, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
+        r = -errno;
+    while (r >= 0 && (r = next_note(egress, until_ns, &note)) > 0) {
+        if (note.kind == SC_NET_NOTE_DENIED)
+            note_denied(&note, denied, userdata);
+        else if (note.kind == SC_NET_NOTE_RECORD)
+            r = keep_record(result, &note);
+        else if (note.kind == SC_NET_NOTE_DONE)
+            break;
+    }
+    if (r > 0 && note.count && denied)
+        denied(userdata, "more", "refusals of other kinds", "at most 512 kinds are recorded", "", note.count);
+    if (r > 0)
+        return;
+    /* Gone, broken or silent: the cell has no network any more, and its records are not whole. */
+    sc_egress_end(egress);
+    if (denied)
+        denied(userdata, "egress", "the egress process", "snapcell",
+               "it ended early: there was no network from then on, and the records are not whole", 1);
+}
+
+int sc_egress_change(struct sc_egress *egress, int config, struct sc_err *err)
+{
+    const uint8_t order = SC_NET_ORDER_CHANGE;
+    struct sc_net_note note;
+    ssize_t n = sc_send_fds(egress->control, &order, sizeof order, &config, 1);
+    int r = n < 0 ? (int)n : 0;
+    while (r >= 0 && (r = next_note(egress, sc_now_ns() + ANSWER_PATIENCE_NS, &note)) > 0)
+        if (note.kind == SC_NET_NOTE_DONE)
+            return 0;
+    return sc_err_sys(err, r < 0 ? r : -ETIMEDOUT, "telling the egress process other rules");
+}

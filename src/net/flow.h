@@ -1,0 +1,33 @@
+/* One direction of a connection: bytes from one socket to another. */
+#ifndef SC_NET_FLOW_H
+#define SC_NET_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sc_flow {
+    int pipe[2]; /* for splicing, once much has come; -1: not yet */
+    size_t in_pipe;
+    uint8_t *rest; /* what was read and could not be written yet */
+    size_t rest_len, rest_done;
+    unsigned full_reads;
+    bool ended;  /* nothing more comes */
+    bool passed; /* and the other side was told so */
+};
+
+#define SC_FLOW_NONE ((struct sc_flow){.pipe = {-1, -1}})
+#define SC_FLOW_CHUNK (64 * 1024)
+
+enum sc_flow_state {
+    SC_FLOW_WAITS, /* for a socket */
+    SC_FLOW_MORE,  /* `most` bytes were moved; there may be more */
+    SC_FLOW_OVER,  /* its end was passed on */
+};
+
+/* Moves what can be moved now, at most `most` bytes more into the flow; *ret_moved: those. An sc_flow_state,
+ * or negative errno of a socket that broke. */
+int sc_flow_move(struct sc_flow *flow, int from, int to, size_t most, size_t *ret_moved);
+void sc_flow_fini(struct sc_flow *flow);
+
+#endif

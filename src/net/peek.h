@@ -1,0 +1,26 @@
+/* What the first bytes of a connection say whom they are for. They are a stranger's. */
+#ifndef SC_NET_PEEK_H
+#define SC_NET_PEEK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spec/network.h"
+
+/* More than this is not waited for. */
+#define SC_PEEK_MAX (16 * 1024)
+
+enum sc_peek {
+    SC_PEEK_MORE,   /* not enough bytes yet */
+    SC_PEEK_OTHER,  /* neither TLS nor HTTP/1, or it names nobody */
+    SC_PEEK_NAME,   /* *ret_name is who it is for, clean as sc_net_name_clean leaves it */
+    SC_PEEK_BROKEN, /* TLS or HTTP/1, but what stands where the name should be is none */
+};
+
+/* `ret_name` has room for SC_NET_NAME_MAX + 1. A name in brackets or an address is BROKEN. */
+enum sc_peek sc_peek(const uint8_t *data, size_t len, char *ret_name);
+/* Its parts. */
+enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name);
+enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name);
+
+#endif

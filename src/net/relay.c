@@ -1,0 +1,397 @@
+/* Connections out of the cell. The kernel has accepted each of them before it is judged here, so that a
+ * refusal is a reset.
+ *
+ *   accepted → judged → dialling → relaying → gone
+ *
+ * What the cell sends first is looked at before any of it goes on, where a name was asked for: a TLS hello or
+ * an HTTP request for somebody else ends the connection (peek.h).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "net/egress.h"
+#include "net/flow.h"
+#include "net/peek.h"
+
+#define CONNECTIONS_USUAL 128
+#define ACCEPTS_A_ROUND 64
+#define BYTES_A_TURN (2 * 1024 * 1024) /* then others have theirs */
+#define REFILL_MS 5
+#define BURST_NS (100 * SC_NS_PER_MS) /* of the bandwidth limit */
+/* linux/netfilter_ipv4.h cannot be included beside the C library's headers. Both families have this number.
+ */
+#define ORIGINAL_DST 80
+
+enum { OUT, IN };
+
+struct sc_connection {
+    struct sc_source client, upstream; /* the client's first: epoll's pointer is this one's, too */
+    struct sc_egress *egress;
+    struct sc_dial *dial;
+    struct sc_known_name *name; /* NULL: an address only */
+    struct sc_addr addr;        /* asked for; then connected to */
+    uint16_t port;
+    int record; /* its index, or -1 */
+    bool looked_at, again, throttled;
+    struct sc_flow flows[2];
+    struct sc_connection *after;
+};
+
+/* ---- the end of one ---- */
+
+/* The other side sees a reset, not an orderly end. */
+static void reset(int *fd)
+{
+    const struct linger now = {.l_onoff = 1};
+    if (*fd >= 0)
+        setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    sc_close(fd);
+}
+
+/* Its memory stays until no event of this round can mean it. */
+static void end(struct sc_connection *c, bool by_reset)
+{
+    struct sc_egress *egress = c->egress;
+    if (c->dial)
+        sc_dial_cancel(c->dial);
+    c->dial = NULL;
+    if (by_reset) {
+        reset(&c->client.fd);
+        reset(&c->upstream.fd);
+    }
+    sc_close(&c->client.fd);
+    sc_close(&c->upstream.fd);
+    sc_flow_fini(&c->flows[OUT]);
+    sc_flow_fini(&c->flows[IN]);
+    for (struct sc_connection **at = &egress->connections; *at; at = &(*at)->after) {
+        if (*at == c) {
+            *at = c->after;
+            break;
+        }
+    }
+    c->after = egress->dead;
+    egress->dead = c;
+    egress->n_connections--;
+}
+
+static void refuse(struct sc_connection *c, const char *name, const char *rule, const char *reason)
+{
+    const struct sc_decision decision = {.what = SC_NET_WHAT_CONNECT,
+                                         .name = name,
+                                         .addr = c->name ? NULL : &c->addr,
+                                         .port = c->port,
+                                         .verdict = {false, rule, reason}};
+    sc_records_add(c->egress, &decision);
+    end(c, true);
+}
+
+/* ---- budgets ---- */
+
+static const char *used_up(const struct sc_egress *egress)
+{
+    if (egress->net.bytes_out && egress->bytes_out >= egress->net.bytes_out)
+        return "bytes_out";
+    if (egress->net.bytes_in && egress->bytes_in >= egress->net.bytes_in)
+        return "bytes_in";
+    return NULL;
+}
+
+static void refill(struct sc_egress *egress)
+{
+    uint64_t rate = egress->net.bytes_per_second, now = sc_now_ns();
+    uint64_t passed = sc_min_u64(now - egress->refilled_ns, BURST_NS);
+    uint64_t add = rate / 1000000 * passed / 1000 + rate % 1000000 * passed / SC_NS_PER_S;
+    uint64_t most = sc_max_u64(rate / 10, 1500);
+    if (!rate || !add)
+        return;
+    egress->refilled_ns = now;
+    for (int way = OUT; way <= IN; way++)
+        egress->tokens[way] = sc_min_u64(egress->tokens[way] + add, most);
+}
+
+/* How much may be moved this way now. */
+static size_t allowance(const struct sc_egress *egress, int way)
+{
+    uint64_t most = BYTES_A_TURN;
+    uint64_t budget = way == OUT ? egress->net.bytes_out : egress->net.bytes_in;
+    uint64_t used = way == OUT ? egress->bytes_out : egress->bytes_in;
+    if (budget)
+        most = sc_min_u64(most, budget - sc_min_u64(budget, used));
+    if (egress->net.bytes_per_second)
+        most = sc_min_u64(most, egress->tokens[way]);
+    return (size_t)most;
+}
+
+static void account(struct sc_connection *c, int way, size_t moved)
+{
+    struct sc_egress *egress = c->egress;
+    struct sc_net_note *record = c->record >= 0 ? &egress->records[c->record] : NULL;
+    *(way == OUT ? &egress->bytes_out : &egress->bytes_in) += moved;
+    if (record)
+        *(way == OUT ? &record->bytes_out : &record->bytes_in) += moved;
+    if (egress->net.bytes_per_second)
+        egress->tokens[way] -= sc_min_u64(egress->tokens[way], moved);
+}
+
+/* ---- relaying ---- */
+
+/* Whom the first bytes are for. False: the connection is gone. */
+static bool look(struct sc_connection *c)
+{
+    uint8_t first[SC_PEEK_MAX];
+    char name[SC_NET_NAME_MAX + 1];
+    ssize_t n = recv(c->client.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return true;
+    if (n <= 0) { /* nothing to look at; moving will find out the same */
+        c->looked_at = true;
+        return true;
+    }
+    enum sc_peek seen = sc_peek(first, (size_t)n, name);
+    const char *what = first[0] == 0x16 ? "tls_sni" : "http_host";
+    if (seen == SC_PEEK_BROKEN || (seen == SC_PEEK_MORE && (size_t)n == sizeof first)) {
+        refuse(c, c->name->text, what, "whom it is for cannot be read");
+        return false;
+    }
+    if (seen == SC_PEEK_NAME && strcmp(name, c->name->text) != 0) {
+        refuse(c, name, what, "the name in it is not the one that was looked up");
+        return false;
+    }
+    c->looked_at = seen != SC_PEEK_MORE;
+    return true;
+}
+
+/* SC_FLOW_*, or -1: the connection is gone. */
+static int move(struct sc_connection *c, int way)
+{
+    size_t moved = 0, most = allowance(c->egress, way);
+    int from = way == OUT ? c->client.fd : c->upstream.fd, to = way == OUT ? c->upstream.fd : c->client.fd;
+    const char *budget = used_up(c->egress);
+    if (budget) {
+        refuse(c, c->name ? c->name->text : NULL, budget, "this budget of the cell is used up");
+        return -1;
+    }
+    int state = sc_flow_move(&c->flows[way], from, to, most, &moved);
+    account(c, way, moved);
+    if (state < 0) {
+        end(c, true);
+        return -1;
+    }
+    if (state == SC_FLOW_MORE) {
+        bool limited = c->egress->net.bytes_per_second && c->egress->tokens[way] == 0;
+        c->throttled = c->throttled || limited;
+        c->again = c->again || !limited;
+    }
+    return state;
+}
+
+static void pump(struct sc_connection *c)
+{
+    int out = SC_FLOW_WAITS, in;
+    if (c->client.fd < 0 || c->upstream.fd < 0)
+        return;
+    c->again = c->throttled = false;
+    if (!c->looked_at && !look(c))
+        return;
+    if (c->looked_at && (out = move(c, OUT)) < 0)
+        return;
+    in = move(c, IN);
+    if (in >= 0 && out == SC_FLOW_OVER && in == SC_FLOW_OVER)
+        end(c, false);
+}
+
+static void on_upstream(struct sc_egress *egress, struct sc_source *source, uint32_t events)
+{
+    struct sc_connection *c =
+        (struct sc_connection *)(void *)((char *)source - offsetof(struct sc_connection, upstream));
+    (void)egress;
+    (void)events;
+    pump(c);
+}
+
+static void on_client(struct sc_egress *egress, struct sc_source *source, uint32_t events)
+{
+    struct sc_connection *c = (struct sc_connection *)(void *)source;
+    (void)egress;
+    if (c->upstream.fd >= 0)
+        pump(c);
+    else if (c->client.fd >= 0 && events & (EPOLLERR | EPOLLHUP))
+        end(c, true); /* gone before there was anybody to talk to */
+}
+
+static void on_dialled(void *userdata, int sock, const struct sc_addr *addr)
+{
+    struct sc_connection *c = userdata;
+    struct sc_egress *egress = c->egress;
+    struct sc_decision decision = {.what = SC_NET_WHAT_CONNECT,
+                                   .name = c->name ? c->name->text : NULL,
+                                   .addr = addr      ? addr
+                                           : c->name ? NULL
+                                                     : &c->addr,
+                                   .port = c->port};
+    c->dial = NULL;
+    if (sock == -EACCES) { /* which is in the records */
+        end(c, true);
+        return;
+    }
+    decision.verdict = c->name ? sc_net_judge_name(&egress->net, c->name->text, c->port)
+                               : sc_net_judge_literal(&egress->net, &c->addr, c->port);
+    if (sock < 0)
+        decision.verdict.reason = sock == -ENOENT ? "allowed, but the name does not resolve"
+                                                  : "allowed, but there was no connection to be had";
+    c->record = sc_records_add(egress, &decision);
+    if (sock < 0) {
+        end(c, true);
+        return;
+    }
+    c->addr = *addr;
+    c->upstream = (struct sc_source){sock, on_upstream};
+    if (sc_egress_watch(egress, &c->upstream, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
+        end(c, true);
+    else
+        pump(c);
+}
+
+/* ---- the beginning ---- */
+
+static int original_address(int sock, bool v6, struct sc_addr *ret_addr, uint16_t *ret_port)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+    socklen_t len = v6 ? sizeof six : sizeof four;
+    int r = v6 ? getsockopt(sock, IPPROTO_IPV6, ORIGINAL_DST, &six, &len)
+               : getsockopt(sock, IPPROTO_IP, ORIGINAL_DST, &four, &len);
+    if (r < 0)
+        return -errno;
+    *ret_addr = (struct sc_addr){.v6 = v6};
+    memcpy(ret_addr->bytes, v6 ? (void *)&six.sin6_addr : (void *)&four.sin_addr, v6 ? 16 : 4);
+    *ret_port = ntohs(v6 ? six.sin6_port : four.sin_port);
+    return 0;
+}
+
+static void judge(struct sc_connection *c)
+{
+    struct sc_egress *egress = c->egress;
+    uint64_t most = egress->net.connections ? egress->net.connections : CONNECTIONS_USUAL;
+    const char *budget = used_up(egress);
+    if (sc_names_is_standin(&c->addr)) {
+        c->name = sc_names_find(&egress->names, &c->addr);
+        if (!c->name) {
+            refuse(c, NULL, "names", "an address that stands for no name that was looked up");
+            return;
+        }
+        struct sc_net_verdict verdict = sc_net_judge_name(&egress->net, c->name->text, c->port);
+        if (!verdict.allow) {
+            refuse(c, c->name->text, verdict.rule, verdict.reason);
+            return;
+        }
+    }
+    if (budget || egress->n_connections > most) {
+        refuse(c, c->name ? c->name->text : NULL, budget ? budget : "connections",
+               "this budget of the cell is used up");
+        return;
+    }
+    c->looked_at = !c->name || egress->net.unchecked_names;
+    if (sc_dial_start(egress, c->name, &c->addr, c->port, on_dialled, c, &c->dial) < 0)
+        end(c, true);
+}
+
+static void begin(struct sc_egress *egress, int sock, bool v6)
+{
+    const int on = 1;
+    struct sc_connection *c = calloc(1, sizeof *c);
+    if (!c) {
+        close(sock);
+        return;
+    }
+    *c = (struct sc_connection){.client = {sock, on_client},
+                                .upstream = {.fd = -1},
+                                .egress = egress,
+                                .record = -1,
+                                .flows = {SC_FLOW_NONE, SC_FLOW_NONE},
+                                .after = egress->connections};
+    egress->connections = c;
+    egress->n_connections++;
+    setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* Who comes to the listener by its own address was sent by nobody. */
+    if (original_address(sock, v6, &c->addr, &c->port) < 0 || c->port == SC_NET_PORT_TCP ||
+        sc_egress_watch(egress, &c->client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
+        end(c, true);
+    else
+        judge(c);
+}
+
+static void on_accept(struct sc_egress *egress, struct sc_source *source, uint32_t events)
+{
+    (void)events;
+    for (int i = 0; i < ACCEPTS_A_ROUND; i++) {
+        int sock = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (sock < 0)
+            return;
+        begin(egress, sock, source == &egress->listeners[1]);
+    }
+}
+
+int sc_relay_start(struct sc_egress *egress)
+{
+    static const int slots[2] = {SC_NET_FD_TCP4, SC_NET_FD_TCP6};
+    int r = 0;
+    for (int v6 = 0; v6 < 2 && r == 0; v6++) {
+        egress->listeners[v6] = (struct sc_source){SC_NET_SLOT_FIRST + slots[v6], on_accept};
+        r = sc_egress_watch(egress, &egress->listeners[v6], EPOLLIN);
+        if (v6 && r == -EPERM) /* /dev/null: the kernel has no v6 */
+            r = 0;
+    }
+    return r;
+}
+
+static bool still_allowed(const struct sc_connection *c)
+{
+    const struct sc_net *net = &c->egress->net;
+    if (!c->name)
+        return sc_net_judge_literal(net, &c->addr, c->port).allow;
+    return sc_net_judge_name(net, c->name->text, c->port).allow &&
+           (c->upstream.fd < 0 || sc_net_judge_resolved(net, &c->addr, c->port).allow);
+}
+
+void sc_relay_judge_again(struct sc_egress *egress)
+{
+    for (struct sc_connection *c = egress->connections, *after; c; c = after) {
+        after = c->after;
+        if (!still_allowed(c))
+            refuse(c, c->name ? c->name->text : NULL, "changed rules",
+                   "the rules were changed and allow it no more");
+    }
+}
+
+int sc_relay_round(struct sc_egress *egress)
+{
+    int wait = -1;
+    refill(egress);
+    for (struct sc_connection *c = egress->connections, *after; c; c = after) {
+        after = c->after;
+        if (c->again || c->throttled)
+            pump(c);
+    }
+    for (struct sc_connection *c = egress->connections; c; c = c->after) {
+        if (c->again)
+            wait = 0;
+        else if (c->throttled && wait < 0)
+            wait = REFILL_MS;
+    }
+    while (egress->dead) {
+        struct sc_connection *c = egress->dead;
+        egress->dead = c->after;
+        free(c);
+    }
+    return wait;
+}

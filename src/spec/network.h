@@ -1,0 +1,90 @@
+/* What of the network a cell may reach: rules, as values. What they decide is told by src/net/rules.h;
+ * docs/egress.md is for people. */
+#ifndef SC_SPEC_NETWORK_H
+#define SC_SPEC_NETWORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct json_t;
+
+#define SC_NET_RULES_MAX 256
+#define SC_NET_INTERNAL_MAX 64
+#define SC_NET_PORTS_MAX 16 /* ranges of one rule */
+#define SC_NET_NAME_MAX 253 /* bytes of a name, without a dot at its end */
+#define SC_NET_RULE_TEXT_MAX 400
+#define SC_NET_WITHIN_MAX 6 /* how often `within` may stand inside itself */
+#define SC_NET_CONNECTIONS_MAX 1024
+
+/* An address; v4 stands in the first four bytes, the rest is zero. */
+struct sc_addr {
+    bool v6;
+    uint8_t bytes[16];
+};
+struct sc_cidr {
+    struct sc_addr addr;
+    uint8_t bits; /* at most 32, or 128 */
+};
+struct sc_ports {
+    uint16_t first, last;
+};
+
+struct sc_net_rule {
+    bool allow;
+    char *text; /* as it was given, in lower case: what records name */
+    char *name; /* "example.org", "*.example.org", "*"; NULL: cidr */
+    struct sc_cidr cidr;
+    struct sc_ports ports[SC_NET_PORTS_MAX];
+    size_t n_ports;
+};
+
+/* NONE: no network at all. RULES: what a rule allows. OPEN: what no rule denies, on public addresses. */
+enum sc_net_mode { SC_NET_NONE = 0, SC_NET_RULES, SC_NET_OPEN };
+/* How a refused name is answered. */
+enum sc_net_answer { SC_NET_NXDOMAIN = 0, SC_NET_REFUSED };
+
+struct sc_net {
+    bool given; /* the request or template itself says something about it */
+    enum sc_net_mode mode;
+    enum sc_net_answer refuse_names;
+    bool unchecked_names;      /* do not compare SNI and Host with the name that was asked for */
+    struct sc_net_rule *rules; /* the first that fits decides */
+    size_t n_rules;
+    struct sc_cidr *internal; /* special addresses that may be reached where a rule allows it */
+    size_t n_internal;
+    /* Budgets; 0: none. */
+    uint64_t connections;         /* at once; 0: 128 */
+    uint64_t bytes_out, bytes_in; /* of all connections together, from the cell and to it */
+    uint64_t bytes_per_second;    /* of all together, each way */
+    struct sc_net *within;        /* this must allow it too: the template's rules; NULL: nothing else */
+};
+
+void sc_net_fini(struct sc_net *net);
+/* `ret_copy` needs no initialisation. 0 or -ENOMEM. */
+int sc_net_copy(const struct sc_net *net, struct sc_net *ret_copy);
+
+/* "none", "rules" or "open"; "none" also forgets rules that were given. */
+int sc_net_set_mode(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
+/* One more rule: "NAME[:PORTS]", "ADDRESS[/BITS][:PORTS]", "[V6[/BITS]][:PORTS]"; PORTS are "*" or numbers
+ * and ranges with commas. Without ports an allow rule is for 80 and 443, a deny rule for all. A rule turns
+ * the mode from none to rules. */
+int sc_net_add_rule(struct sc_net *net, bool allow, const char *field, const char *text, struct sc_err *err);
+int sc_net_add_internal(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
+
+int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char *path, struct sc_err *err);
+/* NULL when memory ran out. */
+struct json_t *sc_net_to_json(const struct sc_net *net);
+
+/* "192.0.2.1", "2001:db8::1" → address. -EINVAL. */
+int sc_addr_parse(const char *text, struct sc_addr *ret_addr);
+/* `size` at least 46. */
+void sc_addr_format(const struct sc_addr *addr, char *ret_text, size_t size);
+bool sc_cidr_has(const struct sc_cidr *cidr, const struct sc_addr *addr);
+/* Is all of `inner` in `outer`? */
+bool sc_cidr_covers(const struct sc_cidr *outer, const struct sc_cidr *inner);
+bool sc_ports_have(const struct sc_ports *ports, size_t n, uint16_t port);
+
+#endif

@@ -1,0 +1,213 @@
+/* Rules as text and as JSON: what is taken, what is refused, and in which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "spec/spec.h"
+
+static void add(struct sc_net *net, bool allow, const char *text)
+{
+    struct sc_err err = {0};
+    if (sc_net_add_rule(net, allow, "allow", text, &err) < 0)
+        fail_msg("%s: %s", text, err.message);
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    struct sc_net net = {0};
+    add(&net, true, "Example.ORG");
+    add(&net, true, "*.example.org:8000-8010,9000");
+    add(&net, false, "10.0.0.0/8");
+    add(&net, true, "192.0.2.7:*");
+    add(&net, true, "[2001:db8::/32]:443");
+    add(&net, true, "2001:db8::1");
+    add(&net, true, "xn--bcher-kva.example.:22");
+    assert_int_equal(net.mode, SC_NET_RULES);
+    assert_int_equal(net.n_rules, 7);
+    assert_string_equal(net.rules[0].name, "example.org");
+    assert_int_equal(net.rules[0].n_ports, 2);
+    assert_int_equal(net.rules[0].ports[0].first, 80);
+    assert_int_equal(net.rules[0].ports[1].last, 443);
+    assert_int_equal(net.rules[1].ports[0].last, 8010);
+    assert_int_equal(net.rules[1].ports[1].first, 9000);
+    assert_null(net.rules[2].name);
+    assert_int_equal(net.rules[2].cidr.bits, 8);
+    assert_int_equal(net.rules[2].ports[0].last, 65535);
+    assert_int_equal(net.rules[3].cidr.bits, 32);
+    assert_true(net.rules[4].cidr.addr.v6);
+    assert_int_equal(net.rules[4].cidr.bits, 32);
+    assert_int_equal(net.rules[5].cidr.bits, 128);
+    assert_string_equal(net.rules[6].name, "xn--bcher-kva.example");
+    sc_net_fini(&net);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      ":80",
+                                      "a..b",
+                                      ".a",
+
+                                      "a b",
+                                      "ex ample.org",
+                                      "b\xc3\xbc\x63her.example",
+                                      "example.org:",
+                                      "example.org:0",
+                                      "example.org:65536",
+                                      "example.org:90-80",
+                                      "example.org:80,",
+                                      "example.org:1-2-3",
+                                      "example.org/24",
+                                      "*.*.example.org",
+                                      "ex*mple.org",
+                                      "**",
+                                      "10.0.0.0/33",
+                                      "10.0.0.1/8",
+                                      "10.0.0",
+                                      "256.1.1.1",
+                                      "1.2.3.4.5",
+                                      "[2001:db8::1",
+                                      "[2001:db8::1]x",
+                                      "2001:db8::/129",
+                                      "[example.org]:80x",
+                                      "http://example.org",
+                                      "example.org:80:90",
+                                      "example.org:+80",
+                                      "example.org: 80",
+                                      "0x7f000001",
+                                      "2130706433"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct sc_net net = {0};
+        struct sc_err err = {0};
+        if (sc_net_add_rule(&net, true, "allow", bad[i], &err) == 0)
+            fail_msg("\"%s\" was taken", bad[i]);
+        assert_int_equal(err.kind, SC_ERR_USAGE);
+        assert_non_null(strstr(err.message, "allow: "));
+        assert_int_equal(net.n_rules, 0);
+        assert_int_equal(net.mode, SC_NET_NONE);
+        sc_net_fini(&net);
+    }
+}
+
+static int from_json(struct sc_spec *spec, const char *network, struct sc_err *err)
+{
+    char text[512];
+    snprintf(text, sizeof text, "{\"command\": [\"true\"], \"network\": %s}", network);
+    sc_spec_init(spec);
+    return sc_spec_from_json(spec, text, strlen(text), err);
+}
+
+static void test_json_both_ways(void **state)
+{
+    (void)state;
+    struct sc_spec spec, again;
+    struct sc_err err = {0};
+    assert_int_equal(
+        from_json(&spec,
+                  "{\"mode\": \"open\", \"rules\": [{\"deny\": \"*.evil.example\"}, {\"allow\": "
+                  "\"10.1.0.0/16:5432\"}],"
+                  " \"internal\": [\"10.2.0.0/16\"], \"refuse_names\": \"refused\", \"check_names\": false,"
+                  " \"connections\": 7, \"bytes_out\": 8, \"bytes_in\": 9, \"bytes_per_second\": 10,"
+                  " \"within\": {\"rules\": [{\"allow\": \"*\"}]}}",
+                  &err),
+        0);
+    char *text = sc_spec_to_json(&spec);
+    sc_spec_init(&again);
+    assert_int_equal(sc_spec_from_json(&again, text, strlen(text), &err), 0);
+    char *same = sc_spec_to_json(&again);
+    assert_string_equal(text, same);
+    assert_int_equal(again.net.mode, SC_NET_OPEN);
+    assert_int_equal(again.net.n_rules, 2);
+    assert_int_equal(again.net.n_internal, 1);
+    assert_int_equal(again.net.connections, 7);
+    assert_true(again.net.unchecked_names);
+    assert_int_equal(again.net.within->mode, SC_NET_RULES);
+    struct sc_spec copy;
+    assert_int_equal(sc_spec_copy(&again, &copy), 0);
+    char *copied = sc_spec_to_json(&copy);
+    assert_string_equal(text, copied);
+    free(text);
+    free(same);
+    free(copied);
+    sc_spec_fini(&copy);
+    sc_spec_fini(&again);
+    sc_spec_fini(&spec);
+}
+
+static void test_json_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network, *says;
+    } rows[] = {
+        {"{\"mode\": \"some\"}", "network.mode: some"},
+        {"{\"rule\": []}", "did you mean rules"},
+        {"{\"rules\": [{}]}", "needs one of allow and deny"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"deny\": \"b.example\"}]}", "needs one of allow and deny"},
+        {"{\"rules\": [{\"allow\": \"a b\"}]}", "network.rules[0].allow: a b"},
+        {"{\"mode\": \"none\", \"rules\": [{\"allow\": \"a.example\"}]}", "mode none has no rules"},
+        {"{\"internal\": [\"example.org\"]}", "network.internal[0]"},
+        {"{\"connections\": 0}", "network.connections: 0: allowed 1 to 1024"},
+        {"{\"connections\": 1025}", "allowed 1 to 1024"},
+        {"{\"bytes_in\": 1.5}", "whole number"},
+        {"{\"credentials\": []}", "unknown field"},
+        {"{\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": "
+         "{}}}}}}}}",
+         "deeper than"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sc_spec spec;
+        struct sc_err err = {0};
+        if (from_json(&spec, rows[i].network, &err) == 0)
+            fail_msg("%s was taken", rows[i].network);
+        if (!strstr(err.message, rows[i].says))
+            fail_msg("%s: %s", rows[i].network, err.message);
+        sc_spec_fini(&spec);
+    }
+}
+
+/* The template's rules stand behind the request's own. */
+static void test_template(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *own, *templates, *result; /* result: NULL is refused */
+    } rows[] = {
+        {NULL, "{\"rules\": [{\"allow\": \"a.example\"}]}", "a.example"},
+        {"{\"mode\": \"open\"}", "{\"rules\": [{\"allow\": \"a.example\"}]}", "within"},
+        {"{\"mode\": \"none\"}", "{\"mode\": \"open\"}", "none"},
+        {"{\"mode\": \"open\"}", "{\"mode\": \"none\"}", NULL},
+        {NULL, "{\"mode\": \"none\"}", "none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sc_spec spec, defaults;
+        struct sc_err err = {0};
+        assert_int_equal(from_json(&spec, rows[i].own ? rows[i].own : "null", &err), 0);
+        assert_int_equal(from_json(&defaults, rows[i].templates, &err), 0);
+        int r = sc_spec_fill(&spec, &defaults, &err);
+        char *text = sc_spec_to_json(&spec);
+        if ((r == 0) != (rows[i].result != NULL) || (r == 0 && !strstr(text, rows[i].result)))
+            fail_msg("row %zu: %d %s", i, r, text);
+        free(text);
+        sc_spec_fini(&spec);
+        sc_spec_fini(&defaults);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_json_both_ways), cmocka_unit_test(test_json_refused),
+        cmocka_unit_test(test_template),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
