@@ -17,7 +17,7 @@
  * step reports it and ends by _exit, before it returns.
  *
  * The library is plain C on libc, keeps no state but a stack, and is for single-threaded callers: a process
- * with a second thread, or with writable memory that it shares with others, refuses each order with the
+ * with a second thread (but see idle_threads), or with writable memory that it shares with others, refuses each order with the
  * reason. pthread_atfork handlers run as with fork(). Exit of the parent (or of its cell) ends every child.
  */
 #ifndef SNAPCELL_FORK_H
@@ -46,6 +46,9 @@ struct sc_fork_hooks {
     void (*before)(void);
     /* After it, in the parent, also when it failed: PyOS_AfterFork_Parent fits. */
     void (*parent)(void);
+    /* Threads that the interpreter itself has besides the caller's and that its forks do without; more than
+     * these are refused. It is for `refuse` to see that they wait, and hold nothing. */
+    int idle_threads;
 };
 
 /* What a child knows of its birth. */

@@ -173,12 +173,12 @@ static int look_at_maps(struct sc_fork_task *task)
     return found ? busy(task, "it has writable memory that is shared") : 0;
 }
 
-int sc_fork_look(struct sc_fork_task *task, int look_at_memory)
+int sc_fork_look(struct sc_fork_task *task, int idle_threads, int look_at_memory)
 {
     struct stat tasks;
     if (stat("/proc/self/task", &tasks) < 0)
         return busy(task, "/proc/self/task cannot be read");
-    if (tasks.st_nlink != 3) /* ".", ".." and one thread */
+    if (tasks.st_nlink > 3 + (nlink_t)idle_threads) /* ".", ".." and the caller's */
         return busy(task, "it has more than one thread");
     return look_at_memory ? look_at_maps(task) : 0;
 }

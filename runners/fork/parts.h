@@ -26,9 +26,9 @@ int sc_fork_note(char step[SC_FORK_STEP_MAX], char object[SC_FORK_OBJECT_MAX], c
  * is not understood has its answer filled. Takes none of the descriptors when it returns < 1. */
 int sc_fork_receive(int socket, struct sc_fork_task *task);
 void sc_fork_close(struct sc_fork_task *task);
-/* order.c: whether this process has nothing that a fork would tear apart. 0 or -EBUSY with the answer filled.
- */
-int sc_fork_look(struct sc_fork_task *task, int look_at_memory);
+/* order.c: whether this process has nothing that a fork would tear apart, and no threads but the caller's and so
+ * many others. 0 or -EBUSY with the answer filled. */
+int sc_fork_look(struct sc_fork_task *task, int idle_threads, int look_at_memory);
 /* child.c: the child's life up to "go". Returns only when it is sealed and may go on; else ends the process.
  */
 void sc_fork_become(struct sc_fork_task *task);

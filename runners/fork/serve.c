@@ -122,7 +122,7 @@ static int may_fork(const struct sc_fork_hooks *hooks, int look_at_memory)
         fail("fork", *reason ? reason : "it refused", -EBUSY);
         return 0;
     }
-    return sc_fork_look(&task, look_at_memory) == 0;
+    return sc_fork_look(&task, hooks ? hooks->idle_threads : 0, look_at_memory) == 0;
 }
 
 /* True in the child. */

@@ -15,8 +15,13 @@ function sourceName(number) {
   return `<run:${number}>`;
 }
 
+// Number 0 is the prelude.
+function labelOf(number) {
+  return Number(number) === 0 ? '<prelude>' : `<run ${number}>`;
+}
+
 function readable(text) {
-  return text.replace(/<run:(\d+)>/g, '<run $1>');
+  return text.replace(/<run:(\d+)>/g, (_, number) => labelOf(number));
 }
 
 // Frames from the first of the runner or of the inspector on are how the code was started, not what it did.
@@ -65,7 +70,7 @@ function inspected(thrown) {
 }
 
 function lineIn(text, number) {
-  const found = new RegExp(`<run ${number}>:(\\d+)`).exec(text);
+  const found = new RegExp(`${labelOf(number)}:(\\d+)`).exec(text);
   return found === null ? null : Number(found[1]);
 }
 
@@ -96,7 +101,7 @@ function describeSyntaxFailure(error, number, source, toldLine) {
   const lines = source.split(/\r\n|[\n\r\u2028\u2029]/);
   // What is missing at the end is missed in the line that the runner appends.
   const line = Math.min(toldLine, lines.length);
-  const where = `<run ${number}>:${line}\n${cut(lines[line - 1], 1000)}\n`;
+  const where = `${labelOf(number)}:${line}\n${cut(lines[line - 1], 1000)}\n`;
   const message = cut(error.message, MESSAGE_MAX);
   return { name: 'SyntaxError', message, traceback: `${where}SyntaxError: ${message}`, line };
 }

@@ -2,6 +2,7 @@
 'use strict';
 
 const HEADER_MAX = 128;
+const PRELUDE = /^prelude (import|code) (\d{1,7})$/;
 const HEADER = /^run ([0-9a-f]{16}) (\d{1,9}) (\d{1,9}|-) (rich)(?: (\d{1,7}))?$/;
 
 class Requests {
@@ -34,7 +35,7 @@ class Requests {
   next() {
     if (!this.isIdle()) return;
     if (this.head === null && !this.readHead()) return;
-    const { id, codeBytes, stdinBytes, envBytes } = this.head;
+    const { id, prelude, codeBytes, stdinBytes, envBytes } = this.head;
     const codeEnd = envBytes + codeBytes;
     const end = codeEnd + (stdinBytes === null ? 0 : stdinBytes);
     if (this.length < end) return;
@@ -44,14 +45,21 @@ class Requests {
     const stdin = stdinBytes === null ? null : Buffer.from(bytes.subarray(codeEnd, end));
     this.drop(end);
     this.head = null;
-    this.take({ id, code, stdin, env });
+    this.take({ id, prelude, code, stdin, env });
   }
 
   readHead() {
     const bytes = this.held();
     const end = bytes.indexOf(10);
     if (end < 0 && bytes.length <= HEADER_MAX) return false;
-    const found = end < 0 ? null : HEADER.exec(bytes.toString('latin1', 0, end));
+    const line = end < 0 ? '' : bytes.toString('latin1', 0, end);
+    const prelude = PRELUDE.exec(line);
+    if (prelude !== null) {
+      this.head = { id: '', prelude: prelude[1], codeBytes: Number(prelude[2]), stdinBytes: null, envBytes: 0 };
+      this.drop(end + 1);
+      return true;
+    }
+    const found = HEADER.exec(line);
     if (found === null) {
       this.stream.destroy(new Error('no run'));
       return false;

@@ -23,11 +23,12 @@ const {
 const { describe, localTexts } = require('./forms.js');
 const { internal } = require('./guard.js');
 const { enterFolder, isModule } = require('./modules.js');
-const { INTERNAL } = require('./names.js');
+const { IMPORT, INTERNAL } = require('./names.js');
 const { Requests } = require('./requests.js');
 const { rewrite } = require('./rewrite.js');
 const { giveInput, takeOver, writeAll } = require('./stdio.js');
 const { allowBrokenCallbacks, startWatching } = require('./watch.js');
+const { REHEARSAL, Zygote } = require('./zygote.js');
 
 const INTERRUPTED_CODE = 130;
 const TAKE = `function(){'use strict';${INTERNAL}.take(this)}`;
@@ -44,14 +45,30 @@ function aboutImport({ error }) {
   return / import |import\.meta/.test(error.message);
 }
 
+// A module as `require` has it, else as `import` does.
+function importing(name) {
+  const quoted = stringify(name);
+  return `try { require(${quoted}) } catch (error) { if (error.code !== 'ERR_REQUIRE_ESM') throw error; await ${IMPORT}(${quoted}) }`;
+}
+
 class Runner {
-  constructor(stream) {
-    this.stream = stream;
+  constructor() {
+    this.stream = null;
     this.session = new inspector.Session();
     this.session.connect();
     this.count = 0;
     this.run = null; // the run that is on
     this.builtins = null;
+    this.given = new Map(); // what preludes have made
+    this.ready = { op: 'ready', protocol: 1, language: 'node', version: process.versions.node };
+  }
+
+  // Takes runs from a stream.
+  listen(stream) {
+    this.stream = stream;
+    this.requests = new Requests(stream, (request) => this.begin(request), () => this.run === null);
+    stream.on('error', () => exitProcess(0));
+    stream.on('close', () => exitProcess(0));
   }
 
   say(object) {
@@ -73,19 +90,49 @@ class Runner {
     });
     this.builtins = new Set(Object.getOwnPropertyNames(globalThis));
     this.forgetBroken = allowBrokenCallbacks();
-    startWatching();
   }
 
   // ---- a run's beginning ----
 
   begin(request) {
-    this.count++;
+    if (request.prelude === undefined) {
+      this.start(request, ++this.count, null);
+    } else if (this.count > 0) {
+      this.stream.destroy(new Error('a prelude after a run'));
+    } else {
+      this.loadPrelude(request.prelude, request.code, (answer) => {
+        this.say(answer);
+        this.requests.next();
+      });
+    }
+  }
+
+  // done(answer) follows when it is loaded, or has failed.
+  loadPrelude(kind, text, done) {
+    this.startApart(kind === 'import' ? importing(text) : text, ({ error }) => {
+      const kept = Object.entries(Object.getOwnPropertyDescriptors(globalThis)).filter(([name]) => !this.builtins.has(name));
+      this.given = new Map(kept.map(([name, { value }]) => [name, value]));
+      done({ op: 'prelude', status: error ? 'error' : 'ok', error: error || null });
+    });
+  }
+
+  // A run without a trace: what a run reads and writes is then in memory, and this process's own.
+  rehearse(code, done) {
+    this.startApart(code, done);
+  }
+
+  // Code that is no run. Its outcome is for `done`.
+  startApart(code, done) {
+    this.start({ id: '', code, stdin: null, env: [] }, 0, done);
+  }
+
+  start(request, number, done) {
     for (const entry of request.env) {
       const equals = entry.indexOf('=');
       process.env[entry.slice(0, equals)] = entry.slice(equals + 1);
     }
-    const displays = new Displays((data) => this.say({ op: 'display', id: request.id, data }));
-    const run = { ...request, number: this.count, displays, finishing: false, breaking: false };
+    const displays = new Displays((data) => done || this.say({ op: 'display', id: request.id, data }));
+    const run = { ...request, number, displays, done, finishing: false, breaking: false };
     this.run = run;
     // On a stack of its own: an interrupt takes all that stands on it.
     setImmediate(() => {
@@ -174,12 +221,23 @@ class Runner {
   }
 
   finish(run, outcome) {
-    const names = Object.getOwnPropertyNames(globalThis).filter((name) => !this.builtins.has(name));
+    const names = Object.getOwnPropertyNames(globalThis).filter((name) => !this.builtins.has(name) && !this.isGiven(name));
     const locals = localTexts(names, isModule);
     this.run = null;
     this.session.post('Runtime.releaseObjectGroup', { objectGroup: GROUP });
+    if (run.done !== null) {
+      run.done(outcome);
+      return;
+    }
     this.say({ op: 'result', id: run.id, value: null, locals, error: null, ...outcome });
     this.requests.next();
+  }
+
+  // Whether a variable still is what a prelude made.
+  isGiven(name) {
+    if (!this.given.has(name)) return false;
+    const value = this.given.get(name);
+    return value !== undefined && Object.getOwnPropertyDescriptor(globalThis, name).value === value;
   }
 
   // ---- ends from elsewhere ----
@@ -222,14 +280,27 @@ class Runner {
   }
 }
 
+function openStream() {
+  return new net.Socket({ fd: 3, readable: true, writable: true });
+}
+
 function main() {
-  const stream = new net.Socket({ fd: 3, readable: true, writable: true });
-  const runner = new Runner(stream);
-  runner.requests = new Requests(stream, (request) => runner.begin(request), () => runner.run === null);
-  stream.on('error', () => exitProcess(0));
-  stream.on('close', () => exitProcess(0));
+  // Before anything else: it looks at what Node itself has.
+  const zygote = process.argv[2] === '--zygote' ? new Zygote() : null;
+  const runner = new Runner();
   runner.prepare();
-  runner.say({ op: 'ready', protocol: 1, language: 'node', version: process.versions.node });
+  if (zygote !== null) {
+    zygote.listen(runner, () => {
+      runner.rehearse(REHEARSAL, () => {
+        runner.listen(openStream());
+        runner.say(runner.ready);
+      });
+    });
+    return;
+  }
+  startWatching();
+  runner.listen(openStream());
+  runner.say(runner.ready);
 }
 
 main();

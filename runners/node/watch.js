@@ -1,7 +1,8 @@
 // Interrupts by SIGINT that reach the main thread whatever it does: waits for events, runs JavaScript that never
 // returns, or promises without end. Node tells its signals to the event loop, which a loop in the program never
 // reaches; so a second thread waits for the signal, in a script that the engine breaks on SIGINT, and has a text
-// evaluated in the main thread, which the engine does between any two of its instructions.
+// evaluated in the main thread, which the engine does between any two of its instructions. A forked Node has an addon
+// instead of that thread (runners/fork/node/watch.c).
 'use strict';
 
 const vm = require('vm');
@@ -83,7 +84,11 @@ function startWatching() {
   const resourceLimits = { maxOldGenerationSizeMb: 16 };
   new Worker(__filename, { workerData: { armed }, env: {}, execArgv: [], resourceLimits }).unref();
   Atomics.wait(armed, 0, 0);
-  // Listeners of the program would take the signal away from here.
+  keepSignal();
+}
+
+// Listeners of the program would take the signal away from here.
+function keepSignal() {
   for (const listener of process.rawListeners('newListener')) {
     process.off('newListener', listener);
     process.on('newListener', function ours(event, ...rest) {
@@ -94,4 +99,4 @@ function startWatching() {
 
 if (!isMainThread && workerData && workerData.armed) watch();
 
-module.exports = { allowBrokenCallbacks, startWatching };
+module.exports = { allowBrokenCallbacks, keepSignal, startWatching };

@@ -1,5 +1,7 @@
 """What the tests of the runners share: `start(argv…)` gives a living runner in a work folder of its own. Names of test files
 are unique across the folders below, for pytest takes them as modules."""
+import subprocess
+
 import pytest
 
 import forks
@@ -43,3 +45,12 @@ def parent(work):
     yield starter
     for runner in started:
         runner.close()
+
+
+@pytest.fixture(scope="session")
+def same_pid(tmp_path_factory):
+    """A library that gives every process the same number."""
+    folder = tmp_path_factory.mktemp("pid")
+    (folder / "pid.c").write_text("long getpid(void) { return 4242; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "pid.so", folder / "pid.c"], check=True)
+    return str(folder / "pid.so")

@@ -31,7 +31,7 @@ def tree(folder):
     return folder
 
 
-EXTRAS = []
+EXTRAS = ["fork/libsnapcell-nodefork.so", "fork/snapcell-fork-addon.node"]
 
 
 class Refused(Exception):

@@ -2,7 +2,6 @@
 can have the number of the process they come from; so here getpid() is made to give all of them the same."""
 import json
 import os
-import subprocess
 import sys
 import time
 
@@ -11,7 +10,6 @@ import pytest
 import forks
 
 SIBLINGS = 200
-PIDS = "long getpid(void) { return 4242; }\n"
 # Everything has been used before the forks: its state is in the memory that they share.
 PRELUDE = """
 import email.utils, hashlib, json, logging, math, multiprocessing, os, random, secrets, socket, sqlite3, ssl, ctypes, tempfile
@@ -80,15 +78,6 @@ STEPS = {
     "_multiprocessing": ["authkey"],
 }
 INSTANCES = ["random_instance", "numpy_generator", "numpy_state", "numpy_bits"]
-
-
-@pytest.fixture(scope="module")
-def same_pid(tmp_path_factory):
-    """A library that gives every process the same number."""
-    folder = tmp_path_factory.mktemp("pid")
-    (folder / "pid.c").write_text(PIDS)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "pid.so", folder / "pid.c"], check=True)
-    return str(folder / "pid.so")
 
 
 def zygote_of(tree, work, same_pid, more=""):

@@ -10,7 +10,8 @@ _Refuse = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class _Hooks(ctypes.Structure):
-    _fields_ = [("refuse", _Refuse), ("before", ctypes.c_void_p), ("parent", ctypes.c_void_p)]
+    _fields_ = [("refuse", _Refuse), ("before", ctypes.c_void_p), ("parent", ctypes.c_void_p),
+                ("idle_threads", ctypes.c_int)]
 
 
 class Birth(ctypes.Structure):
@@ -38,7 +39,7 @@ class Library:
             told = words.encode("utf-8", "replace")[:size - 1] + b"\0"
             ctypes.memmove(reason, told, len(told))
             return 1
-        self._hooks = _Hooks(_Refuse(refuse_in_c), _address(python.PyOS_BeforeFork), _address(python.PyOS_AfterFork_Parent))
+        self._hooks = _Hooks(_Refuse(refuse_in_c), _address(python.PyOS_BeforeFork), _address(python.PyOS_AfterFork_Parent), 0)
 
     def take(self, socket):
         """Waits for one order and carries it out. Returns END, CHILD or PARENT, and the Birth if it is the child."""
