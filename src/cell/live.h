@@ -149,6 +149,8 @@ int sc_live_adopt(struct sc_live *live, struct sc_live *from, uint16_t from_id, 
 
 /* Processor time of the whole cell so far: the group's, else of what the agent has waited for. */
 uint64_t sc_live_cpu_ns(const struct sc_live *live);
+/* Memory that the cell's group holds now. -ENODATA: it has none. */
+int sc_live_memory(const struct sc_live *live, uint64_t *ret_bytes);
 /* Usage of the cell so far, and at its end: memory peak, tasks, disk. Wall and output are the caller's. */
 void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage);
 /* Limits touched so far: enum sc_limit_hit bits. */

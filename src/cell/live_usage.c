@@ -1,4 +1,6 @@
 /* What is known of a living cell from outside. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/num.h"
 #include "cell/live_parts.h"
@@ -11,6 +13,13 @@ uint64_t sc_live_cpu_ns(const struct sc_live *live)
         sc_group_cpu_ns(&live->cell.space.group, &used) == 0)
         return used;
     return live->user_ns + live->system_ns < live->user_ns ? UINT64_MAX : live->user_ns + live->system_ns;
+}
+
+int sc_live_memory(const struct sc_live *live, uint64_t *ret_bytes)
+{
+    if (!live->cell.space.has_group)
+        return -ENODATA;
+    return sc_group_memory_bytes(&live->cell.space.group, ret_bytes);
 }
 
 void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view)

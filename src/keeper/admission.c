@@ -108,7 +108,7 @@ static bool has_room(const struct tenant *tenant, const struct need *need)
            is_within(tenant->used.cpus, need->cpus, quota->cpus);
 }
 
-static bool is_pressed(struct keeper *keeper)
+bool admission_is_pressed(struct keeper *keeper)
 {
     struct admission *admission = &keeper->admission;
     uint64_t now = sc_now_ns();
@@ -127,7 +127,7 @@ static bool is_open(struct keeper *keeper, bool once)
         return false;
     if (once && admission->n_running >= keeper->options->running)
         return false;
-    return (once ? admission->n_running : keeper->n_sessions) == 0 || !is_pressed(keeper);
+    return (once ? admission->n_running : keeper->n_sessions) == 0 || !admission_is_pressed(keeper);
 }
 
 /* ---- handing out ---- */
@@ -299,6 +299,7 @@ char *admission_rate(const struct caller *caller)
     if (take_token(caller->tenant, &wait_ms))
         return NULL;
     caller->keeper->counts.too_many++;
+    caller->tenant->too_many++;
     return refusal("too_many", "requests: more than this tenant's rate", wait_ms);
 }
 
@@ -349,6 +350,7 @@ static char *refuse_waiting(const struct caller *caller)
     uint64_t usual_ms = (tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS) / SC_NS_PER_MS;
     if (tenant->n_queued >= tenant->quota->queued) {
         caller->keeper->counts.too_many++;
+        tenant->too_many++;
         return refusal("too_many", "this tenant has all that it may have at once, and as many wait as may",
                        usual_ms * (tenant->n_queued + 1) / sc_max_u64(tenant->quota->cells, 1));
     }

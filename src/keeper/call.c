@@ -99,6 +99,14 @@ static char *identify(const struct caller *caller, struct keeper_session *none,
                                            (int)identity->tenant->quota->is_operator));
 }
 
+static char *tell_metrics(const struct caller *caller, struct keeper_session *none,
+                          struct sc_keeper_request *request)
+{
+    (void)none;
+    (void)request;
+    return metrics_tell(caller);
+}
+
 static char *not_found(const char *field, const char *value, const char *what)
 {
     char message[SC_ERR_MESSAGE_MAX];
@@ -217,6 +225,8 @@ static const struct handler {
     [SC_KEEPER_CONTEXT_RESTART] = {.answer = restart_context},
     [SC_KEEPER_FILE] = {.start = file_start},
     [SC_KEEPER_IDENTIFY] = {.answer = identify},
+    [SC_KEEPER_METRICS] = {.answer = tell_metrics},
+    [SC_KEEPER_WATCH_EVENTS] = {0}, /* events.c */
 };
 
 static struct call *call_new(struct peer *peer, struct keeper_session *session, uint16_t channel,
@@ -300,7 +310,8 @@ void call_admitted(const struct caller *caller, struct peer *peer, uint16_t chan
 /* What does work must leave its trace, where that is asked for. */
 static char *refuse_unwritten(struct keeper *keeper, const struct sc_keeper_request *request)
 {
-    bool tells = request->verb == SC_KEEPER_SESSION_LIST || (request->needs & SC_KEEPER_WHILE_ENDING);
+    bool tells = request->verb == SC_KEEPER_SESSION_LIST || request->verb == SC_KEEPER_METRICS ||
+                 request->verb == SC_KEEPER_WATCH_EVENTS || (request->needs & SC_KEEPER_WHILE_ENDING);
     const char *trouble = tells ? NULL : note_trouble(keeper);
     return trouble ? sc_keeper_reply_later("overloaded", trouble, UNWRITTEN_RETRY_MS) : NULL;
 }
@@ -364,6 +375,8 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
                    sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
     else if (caller.tenant && needs_cell)
         admission_ask(&caller, peer, channel, request);
+    else if (request->verb == SC_KEEPER_WATCH_EVENTS)
+        events_watch(&caller, peer, channel);
     else if (handler->answer)
         peer_reply(peer, channel, handler->answer(&caller, session, request));
     else if (request->verb == SC_KEEPER_ONCE)

@@ -191,6 +191,11 @@ void identities_free(struct identities *all)
     free(all);
 }
 
+struct tenant *identities_first(struct identities *all)
+{
+    return TAILQ_FIRST(&all->tenants);
+}
+
 const char *identities_trouble(const struct identities *all)
 {
     return all->trouble.kind == SC_ERR_NONE ? NULL : all->trouble.message;

@@ -30,10 +30,11 @@ struct tenant {
     TAILQ_ENTRY(tenant) of_turns; /* while n_queued */
     TAILQ_HEAD(, ticket) tickets; /* in the order in which they go */
     unsigned n_queued;
-    uint64_t virtual_ns; /* what it has had, by its weight */
-    uint64_t usual_ns;   /* what its single runs take; 0: none has ended yet */
-    double tokens;       /* requests that it may make now */
-    uint64_t token_ns;   /* when that was; 0: never */
+    uint64_t virtual_ns;        /* what it has had, by its weight */
+    uint64_t usual_ns;          /* what its single runs take; 0: none has ended yet */
+    uint64_t results, too_many; /* for `metrics` */
+    double tokens;              /* requests that it may make now */
+    uint64_t token_ns;          /* when that was; 0: never */
 };
 
 /* One key, or one user at a unix socket. */
@@ -59,6 +60,8 @@ int identities_take(struct identities *all, const char *key, const char *peer, s
                     struct sc_err *err);
 /* NULL: not valid (any more). */
 struct identity *identities_find(struct identities *all, const char *token);
+/* All tenants, by TAILQ_NEXT(entry); NULL: none has come. */
+struct tenant *identities_first(struct identities *all);
 /* Why the files in the state folder are not in force as they are, or NULL. */
 const char *identities_trouble(const struct identities *all);
 

@@ -88,6 +88,7 @@ static void close_all(struct keeper *keeper)
     while ((session = TAILQ_FIRST(&keeper->sessions)))
         session_close(session);
     warm_close(keeper);
+    events_close(keeper);
     let_out(keeper);
     while ((peer = TAILQ_FIRST(&keeper->peers)))
         peer_free(peer);
@@ -175,6 +176,7 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
     TAILQ_INIT(&keeper.peers);
     TAILQ_INIT(&keeper.sessions);
     TAILQ_INIT(&keeper.shapes);
+    TAILQ_INIT(&keeper.watchers);
     int r = options->path ? 0 : sc_keeper_path(path, err);
     if (r == 0)
         r = sc_keeper_place_take(&keeper.place, options->path ? options->path : path, &listener, err);

@@ -18,12 +18,20 @@
 const double NOTES_BOUNDS_MS[NOTES_BUCKETS - 1] = {0.1, 0.25, 0.5, 1,   2.5,  5,   10,
                                                    25,  50,   100, 250, 1000, 5000};
 
-static void put(const struct keeper *keeper, json_t *record)
+static void put(struct keeper *keeper, const struct tenant *tenant, json_t *record)
 {
+    if (record)
+        events_tell(keeper, tenant, record);
     if (keeper->audit)
         (void)sc_audit_write(keeper->audit, record); /* counted there */
     else
         json_decref(record);
+}
+
+/* Is there anybody to make records for? */
+static bool is_heard(const struct keeper *keeper)
+{
+    return keeper->audit || !TAILQ_EMPTY(&keeper->watchers);
 }
 
 /* ---- who ---- */
@@ -41,19 +49,19 @@ static json_t *who(const struct tenant *tenant, uid_t uid, const char *key)
 
 void note_begin(struct keeper *keeper)
 {
-    put(keeper, json_pack("{s:s, s:i}", "event", "keeper.start", "pid", (int)getpid()));
+    put(keeper, NULL, json_pack("{s:s, s:i}", "event", "keeper.start", "pid", (int)getpid()));
 }
 
 void note_end(struct keeper *keeper)
 {
-    put(keeper, json_pack("{s:s}", "event", "keeper.end"));
+    put(keeper, NULL, json_pack("{s:s}", "event", "keeper.end"));
 }
 
 const char *note_trouble(struct keeper *keeper)
 {
     if (!keeper->audit || !keeper->options->audit_strict || !sc_audit_fails(keeper->audit))
         return NULL;
-    put(keeper, json_pack("{s:s}", "event", "audit.resumed"));
+    put(keeper, NULL, json_pack("{s:s}", "event", "audit.resumed"));
     return sc_audit_fails(keeper->audit) ? "the audit stream can not be written" : NULL;
 }
 
@@ -65,7 +73,8 @@ void note_nobody(struct keeper *keeper)
     keeper->nobodies++;
     if (now - keeper->nobody_ns < NOBODY_NS)
         return;
-    put(keeper, json_pack("{s:s, s:I}", "event", "unauthorized", "count", (json_int_t)keeper->nobodies));
+    put(keeper, NULL,
+        json_pack("{s:s, s:I}", "event", "unauthorized", "count", (json_int_t)keeper->nobodies));
     keeper->nobody_ns = now;
     keeper->nobodies = 0;
 }
@@ -78,9 +87,10 @@ void note_forbidden(const struct caller *caller, const struct sc_keeper_request 
     if (!reply || sc_json_load(reply, strlen(reply), 0, &value, &where) < 0)
         return;
     const char *field = json_string_value(json_object_get(json_object_get(value, "error"), "field"));
-    put(caller->keeper, json_pack("{s:s, s:o, s:s, s:s*}", "event", "forbidden", "who",
-                                  who(caller->tenant, caller->uid, caller->key), "request",
-                                  sc_keeper_request_name(request), "field", field));
+    put(caller->keeper, caller->tenant,
+        json_pack("{s:s, s:o, s:s, s:s*}", "event", "forbidden", "who",
+                  who(caller->tenant, caller->uid, caller->key), "request", sc_keeper_request_name(request),
+                  "field", field));
     json_decref(value);
 }
 
@@ -167,7 +177,7 @@ json_t *note_subject(const struct sc_spec *spec)
 void note_session_start(const struct keeper_session *session)
 {
     session->keeper->counts.sessions_started++;
-    if (!session->keeper->audit)
+    if (!is_heard(session->keeper))
         return;
     json_t *record = json_pack("{s:s, s:o, s:s}", "event", "session.start", "who",
                                who(session->tenant, session->owner, session->key), "session", session->id);
@@ -175,16 +185,17 @@ void note_session_start(const struct keeper_session *session)
         json_decref(record);
         record = NULL;
     }
-    put(session->keeper, record);
+    put(session->keeper, session->tenant, record);
 }
 
 void note_session_end(const struct keeper_session *session)
 {
-    if (!session->keeper->audit || !*session->id)
+    if (!is_heard(session->keeper) || !*session->id)
         return;
-    put(session->keeper, json_pack("{s:s, s:o, s:s, s:s}", "event", "session.end", "who",
-                                   who(session->tenant, session->owner, session->key), "session", session->id,
-                                   "why", session->why));
+    put(session->keeper, session->tenant,
+        json_pack("{s:s, s:o, s:s, s:s}", "event", "session.end", "who",
+                  who(session->tenant, session->owner, session->key), "session", session->id, "why",
+                  session->why));
 }
 
 /* ---- results ---- */
@@ -223,6 +234,8 @@ static void count_denial(struct counts *counts, const struct sc_denial *denial)
 static void count_result(const struct call *call, const struct sc_result *result)
 {
     struct counts *counts = &call->session->keeper->counts;
+    if (call->session->tenant)
+        call->session->tenant->results++;
     if (result->status < NOTES_STATUSES)
         counts->results[result->status]++;
     for (size_t i = 0; i < result->n_denials; i++)
@@ -295,7 +308,7 @@ void note_result(struct call *call, const struct sc_result *result)
 {
     call->noted = true;
     count_result(call, result);
-    if (!call->session->keeper->audit)
+    if (!is_heard(call->session->keeper))
         return;
     json_t *record = record_of(call), *verdict = verdict_of(result);
     int r = record && verdict ? json_object_update(record, verdict) : -1;
@@ -307,7 +320,7 @@ void note_result(struct call *call, const struct sc_result *result)
         json_decref(record);
         record = NULL;
     }
-    put(call->session->keeper, record);
+    put(call->session->keeper, call->session->tenant, record);
 }
 
 static bool is_change(const struct sc_keeper_request *request)
@@ -333,7 +346,7 @@ void note_call_end(struct call *call, const char *reply)
     const enum sc_keeper_verb verb = call->request.verb;
     bool runs = verb == SC_KEEPER_RUN || verb == SC_KEEPER_ONCE || verb == SC_KEEPER_EXEC ||
                 verb == SC_KEEPER_COMMAND;
-    if (call->noted || !call->session->keeper->audit || !(runs || is_change(&call->request)))
+    if (call->noted || !is_heard(call->session->keeper) || !(runs || is_change(&call->request)))
         return;
     call->noted = true;
     json_t *record = runs ? record_of(call)
@@ -345,5 +358,5 @@ void note_call_end(struct call *call, const char *reply)
         json_decref(record);
         record = NULL;
     }
-    put(call->session->keeper, record);
+    put(call->session->keeper, call->session->tenant, record);
 }

@@ -52,6 +52,7 @@ struct keeper {
     struct sc_audit *audit;       /* with a gate */
     uint64_t nobodies, nobody_ns; /* refused since the last record of them, and when that was */
     uint64_t since_ns;
+    TAILQ_HEAD(, watcher) watchers;
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
@@ -107,6 +108,20 @@ struct ticket *ticket_by_channel(const struct peer *peer, uint16_t channel);
 void ticket_cancel(struct ticket *ticket); /* answers */
 void tickets_drop(struct peer *peer);      /* without a word */
 
+bool admission_is_pressed(struct keeper *keeper);
+
+/* ---- events.c, metrics.c: what is told of all that happens ---- */
+
+struct watcher;
+void events_watch(const struct caller *caller, struct peer *peer, uint16_t channel);
+struct watcher *watcher_by_channel(const struct peer *peer, uint16_t channel);
+void watcher_cancel(struct watcher *watcher); /* answers */
+void watchers_drop(struct peer *peer);
+void events_close(struct keeper *keeper); /* answers who watches */
+/* `tenant` NULL: it is nobody's. */
+void events_tell(struct keeper *keeper, const struct tenant *tenant, const json_t *record);
+char *metrics_tell(const struct caller *caller); /* the reply */
+
 /* ---- peer.c: one connection ---- */
 
 struct peer {
@@ -119,7 +134,8 @@ struct peer {
     struct sc_keeper_text text; /* a request that is not whole */
     TAILQ_HEAD(, call) calls;
     TAILQ_HEAD(, ticket) tickets;
-    unsigned n_calls; /* with tickets */
+    TAILQ_HEAD(, watcher) watchers;
+    unsigned n_calls; /* with tickets and watchers */
     bool broken;      /* ends as soon as nobody is at work with it */
 };
 
@@ -286,6 +302,7 @@ void shape_let_go(struct shape *shape); /* one user less; NULL is fine */
 /* A parked cell, or NULL. */
 struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
                               const struct sc_session_events *events, uint64_t *ret_parked_ns);
+unsigned warm_parked(const struct keeper *keeper); /* cells of all pools */
 int warm_open(struct keeper *keeper);
 void warm_close(struct keeper *keeper); /* after the sessions */
 

@@ -113,10 +113,16 @@ static void take_request(struct peer *peer)
     sc_keeper_request_fini(&request);
 }
 
+static bool is_taken(struct peer *peer, uint16_t channel)
+{
+    return call_by_channel(peer, channel) || ticket_by_channel(peer, channel) ||
+           watcher_by_channel(peer, channel);
+}
+
 static int take_text(struct peer *peer, const struct sc_frame *frame, const uint8_t *payload)
 {
     bool first = frame->type == SC_KEEPER_REQUEST;
-    if (first && (call_by_channel(peer, frame->channel) || ticket_by_channel(peer, frame->channel)))
+    if (first && is_taken(peer, frame->channel))
         return -EPROTO;
     int r =
         first ? sc_keeper_text_first(&peer->text, frame->channel, payload, frame->len, SC_KEEPER_REQUEST_MAX)
@@ -137,8 +143,11 @@ static int take_for_call(struct peer *peer, const struct sc_frame *frame, const 
     struct call *call = call_by_channel(peer, frame->channel);
     struct sc_keeper_size size;
     struct ticket *ticket = call ? NULL : ticket_by_channel(peer, frame->channel);
+    struct watcher *watcher = call ? NULL : watcher_by_channel(peer, frame->channel);
     if (ticket && frame->type == SC_KEEPER_CANCEL)
         ticket_cancel(ticket);
+    if (watcher && frame->type == SC_KEEPER_CANCEL)
+        watcher_cancel(watcher);
     if (!call)
         return 0;
     switch (frame->type) {
@@ -260,6 +269,7 @@ static void add_peer(struct keeper *keeper, int sock, enum sc_keeper_kind kind, 
     *peer = (struct peer){.keeper = keeper, .kind = kind, .uid = uid, .state = SC_KEEPER_NEW};
     TAILQ_INIT(&peer->calls);
     TAILQ_INIT(&peer->tickets);
+    TAILQ_INIT(&peer->watchers);
     peer->stream = bufferevent_socket_new(keeper->base, sock, BEV_OPT_CLOSE_ON_FREE);
     if (!peer->stream) {
         close(sock);
@@ -304,6 +314,7 @@ void peer_free(struct peer *peer)
     struct call *call;
     peer->broken = true;
     tickets_drop(peer);
+    watchers_drop(peer);
     while ((call = TAILQ_FIRST(&peer->calls))) {
         TAILQ_REMOVE(&peer->calls, call, of_peer);
         peer->n_calls--;

@@ -27,6 +27,8 @@ enum sc_keeper_verb {
     SC_KEEPER_CONTEXT_RESTART,
     SC_KEEPER_FILE,
     SC_KEEPER_IDENTIFY,
+    SC_KEEPER_METRICS,
+    SC_KEEPER_WATCH_EVENTS,
 };
 
 /* What is true of a request before its own fields are looked at; bits. */

@@ -91,7 +91,7 @@ static bool is_busy(const struct keeper *keeper)
     return false;
 }
 
-static unsigned count_parked(const struct keeper *keeper)
+unsigned warm_parked(const struct keeper *keeper)
 {
     const struct shape *shape;
     unsigned n = 0;
@@ -167,7 +167,7 @@ static struct shape *find_giver(const struct keeper *keeper, const struct shape 
 /* False: there is none. */
 static bool make_room(struct keeper *keeper, const struct shape *taker)
 {
-    if (count_parked(keeper) < keeper->options->pool)
+    if (warm_parked(keeper) < keeper->options->pool)
         return true;
     struct shape *giver = find_giver(keeper, taker);
     if (!giver)
