@@ -229,6 +229,23 @@ int snapcell_session_rename(struct snapcell_session *session, const char *path, 
 int snapcell_session_remove(struct snapcell_session *session, const char *path, int recursive,
                             struct snapcell_error *error);
 
+/* Pausing: the files in the work folder and in /tmp go to disk, below the user's data folder, under `name`
+ * (docs/sessions.md), and then the session ends. Variables, processes and /dev/shm are not kept. Nothing may
+ * be under way. On failure the session goes on. -EBUSY: one of this name is alive elsewhere. */
+int snapcell_session_pause(struct snapcell_session *session, const char *name, struct snapcell_error *error);
+/* A new session with those files, the same spec, and the same times unless `options` says others (members
+ * that are 0 stay as they were). What lies on disk stays. -ENOENT: there is none of this name; -EBUSY;
+ * -EBADMSG: it is damaged. */
+int snapcell_session_resume(const char *name, const struct snapcell_host *host,
+                            const struct snapcell_session_options *options,
+                            struct snapcell_session **ret_session, struct snapcell_error *error);
+/* What is paused: a JSON array of {"session", "paused_ms", "uid", "bytes", "contexts"}; of one that is
+ * damaged
+ * {"session", "damaged"}. Heap text. */
+int snapcell_paused_json(char **ret_json, struct snapcell_error *error);
+/* Removes what lies on disk. -ENOENT; -EBUSY: it was resumed, and that session is alive. */
+int snapcell_paused_remove(const char *name, struct snapcell_error *error);
+
 /* ---- judge ---- */
 
 struct snapcell_judgement;

@@ -193,6 +193,9 @@ enum sc_file_kind {
 };
 #define SC_FILE_PARENTS 0x1
 #define SC_FILE_RECURSIVE 0x2
+/* TAR_OUT, TAR_IN: a folder that shall be again what it was: hard links stay ones, links may point anywhere,
+ * folders get mode and time back, long runs of zeros become holes. */
+#define SC_FILE_AS_IT_WAS 0x4
 
 struct sc_msg_file_op {
     uint32_t kind; /* enum sc_file_kind */

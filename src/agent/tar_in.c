@@ -23,6 +23,11 @@ struct unpack {
     int parent;
 };
 
+static bool as_it_was(const struct unpack *unpack)
+{
+    return unpack->op->order->flags & SC_FILE_AS_IT_WAS;
+}
+
 /* Drops "." and empty components. -EPERM: absolute, or with "..". */
 static int clean_name(const char *name, char ret_clean[SC_NAME_ROOM])
 {
@@ -139,7 +144,7 @@ static int make_file(struct unpack *unpack, const struct sc_tar_member *member, 
     }
     if (fd < 0)
         return -errno;
-    int r = sc_tar_read_content(&unpack->reader, member->size, fd);
+    int r = sc_tar_read_content(&unpack->reader, member->size, fd, as_it_was(unpack));
     if (r == 0 && fchmod(fd, member->mode & 0777) < 0)
         r = -errno;
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = member->mtime}};
@@ -149,6 +154,16 @@ static int make_file(struct unpack *unpack, const struct sc_tar_member *member, 
         r = -errno;
     unpack->op->done.bytes += member->size;
     return r;
+}
+
+/* What came before has made it, and all that is in it. */
+static int finish_folder(struct unpack *unpack, const struct sc_tar_member *member, const char *last)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = member->mtime}};
+    if (fchmodat(unpack->parent, last, member->mode & 0777, 0) < 0 ||
+        utimensat(unpack->parent, last, times, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return 0;
 }
 
 /* Its owner may always write into it: members below it come later. */
@@ -162,7 +177,7 @@ static int make_folder(struct unpack *unpack, const struct sc_tar_member *member
             return -errno;
         if (!S_ISDIR(st.st_mode))
             return -ENOTDIR;
-        return 0;
+        return as_it_was(unpack) ? finish_folder(unpack, member, last) : 0;
     }
     return fchmodat(unpack->parent, last, (member->mode & 0777) | 0700, 0) < 0 ? -errno : 0;
 }
@@ -170,7 +185,7 @@ static int make_folder(struct unpack *unpack, const struct sc_tar_member *member
 static int make_symlink(struct unpack *unpack, const struct sc_tar_member *member, const char *clean,
                         const char *last)
 {
-    if (!stays_inside(clean, member->link))
+    if (!as_it_was(unpack) && !stays_inside(clean, member->link))
         return -EPERM;
     if (symlinkat(member->link, unpack->parent, last) == 0)
         return 0;

@@ -129,6 +129,37 @@ static int put_content(struct sc_operation *op, int fd, uint64_t size)
     return r == 0 ? pad(op, size) : r;
 }
 
+/* ---- hard links ---- */
+
+/* Files with more than one name whose first name is out. What does not fit any more goes out once more, as a
+ * file of its own. */
+#define LINKS_MAX 8192
+#define LINK_NAMES_ROOM (1024 * 1024)
+static struct {
+    dev_t dev;
+    ino_t ino;
+    uint32_t name;
+} links[LINKS_MAX];
+static char link_names[LINK_NAMES_ROOM];
+static size_t n_links, link_names_used;
+
+/* The name under which it went out, or NULL: then it is remembered under this one. */
+static const char *first_name(const struct stat *st, const char *name)
+{
+    size_t len = strlen(name) + 1;
+    for (size_t i = 0; i < n_links; i++)
+        if (links[i].ino == st->st_ino && links[i].dev == st->st_dev)
+            return link_names + links[i].name;
+    if (n_links < LINKS_MAX && len <= LINK_NAMES_ROOM - link_names_used) {
+        links[n_links].dev = st->st_dev;
+        links[n_links].ino = st->st_ino;
+        links[n_links++].name = (uint32_t)link_names_used;
+        memcpy(link_names + link_names_used, name, len);
+        link_names_used += len;
+    }
+    return NULL;
+}
+
 /* ---- members ---- */
 
 static int put_file(struct sc_operation *op, int dir, const char *last, const char *name)
@@ -139,7 +170,14 @@ static int put_file(struct sc_operation *op, int dir, const char *last, const ch
         return errno == ENOENT ? 0 : sc_operation_fault(op, name, -errno);
     int r = fstat(fd, &st) < 0 ? -errno : 0;
     uint64_t size = (uint64_t)st.st_size;
-    if (r == 0 && S_ISREG(st.st_mode)) {
+    bool may_link = (op->order->flags & SC_FILE_AS_IT_WAS) && st.st_nlink > 1;
+    const char *first = r == 0 && S_ISREG(st.st_mode) && may_link ? first_name(&st, name) : NULL;
+    if (first) {
+        r = put_long(op, name, first, &st, 0);
+        if (r == 0)
+            r = put_header(op, name, first, &st, SC_TAR_HARD_LINK, 0);
+        op->done.files++;
+    } else if (r == 0 && S_ISREG(st.st_mode)) {
         r = put_long(op, name, "", &st, size);
         if (r == 0)
             r = put_header(op, name, "", &st, SC_TAR_FILE, size);
@@ -164,6 +202,12 @@ static int put_link(struct sc_operation *op, int dir, const char *last, const ch
     return r == 0 ? put_header(op, name, target, st, SC_TAR_SYMLINK, 0) : r;
 }
 
+static int put_folder_header(struct sc_operation *op, const char *name, const struct stat *st)
+{
+    int r = put_long(op, name, "", st, 0);
+    return r == 0 ? put_header(op, name, "", st, SC_TAR_FOLDER, 0) : r;
+}
+
 static int put_folder(struct sc_operation *op, int fd, char name[SC_NAME_ROOM], size_t len, int depth);
 
 static int put_member(struct sc_operation *op, int dir, const char *last, char name[SC_NAME_ROOM], size_t len,
@@ -184,15 +228,15 @@ static int put_member(struct sc_operation *op, int dir, const char *last, char n
     if (fd < 0)
         return errno == ENOENT ? 0 : sc_operation_fault(op, name, -errno);
     memcpy(name + len, "/", 2);
-    int r = put_long(op, name, "", &st, 0);
-    if (r == 0)
-        r = put_header(op, name, "", &st, SC_TAR_FOLDER, 0);
+    int r = put_folder_header(op, name, &st);
     op->done.files++;
     if (r < 0) {
         close(fd);
         return r;
     }
-    return put_folder(op, fd, name, len + 1, depth + 1);
+    r = put_folder(op, fd, name, len + 1, depth + 1);
+    /* Once more behind what is in it: making that needs another mode, and changes its time. */
+    return r == 0 && (op->order->flags & SC_FILE_AS_IT_WAS) ? put_folder_header(op, name, &st) : r;
 }
 
 /* Takes fd. `name` is the folder's own, with its slash; room behind it is used. */

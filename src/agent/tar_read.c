@@ -67,9 +67,45 @@ static uint64_t filling(uint64_t size)
     return (SC_TAR_BLOCK - size % SC_TAR_BLOCK) % SC_TAR_BLOCK;
 }
 
-int sc_tar_read_content(struct sc_tar_reader *reader, uint64_t size, int to)
+/* A page of zeros at the same place of a new file needs no page. */
+#define HOLE 4096
+
+/* As many bytes as lie up to the next page of the file, at most. */
+static size_t piece_of(uint64_t at, size_t most)
 {
-    int r = move(reader, size, to);
+    size_t rest = HOLE - (size_t)(at % HOLE);
+    return most < rest ? most : rest;
+}
+
+static int move_with_holes(struct sc_tar_reader *reader, uint64_t size, int to)
+{
+    static const char zeros[HOLE];
+    for (uint64_t at = 0; at < size;) {
+        int r = fill(reader);
+        if (r <= 0)
+            return r < 0 ? r : -EBADMSG;
+        uint64_t left = size - at;
+        size_t n = piece_of(at, left < reader->used ? (size_t)left : reader->used);
+        const char *data = reader->data + reader->start;
+        if (memcmp(data, zeros, n) != 0) {
+            if (lseek(to, (off_t)at, SEEK_SET) < 0)
+                return -errno;
+            r = sc_write_all(to, data, n);
+        } else {
+            r = 0;
+        }
+        if (r < 0)
+            return r;
+        reader->start += n;
+        reader->used -= n;
+        at += n;
+    }
+    return ftruncate(to, (off_t)size) < 0 ? -errno : 0;
+}
+
+int sc_tar_read_content(struct sc_tar_reader *reader, uint64_t size, int to, bool holes)
+{
+    int r = holes ? move_with_holes(reader, size, to) : move(reader, size, to);
     return r == 0 ? move(reader, filling(size), -1) : r;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SC_AGENT_TAR_READ_H
 #define SC_AGENT_TAR_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@ struct sc_tar_reader {
  * Negative: -EBADMSG not a tar stream, or cut; -EINVAL a kind that is not understood; else errno. `fd` is
  * read ahead. */
 int sc_tar_next(struct sc_tar_reader *reader, int fd, struct sc_tar_member *ret_member);
-/* Moves the content, and skips what fills its last block. */
-int sc_tar_read_content(struct sc_tar_reader *reader, uint64_t size, int to);
+/* Moves the content, and skips what fills its last block. With `holes` `to` is a new file, in which zeros are
+ * not written where a hole is the same. */
+int sc_tar_read_content(struct sc_tar_reader *reader, uint64_t size, int to, bool holes);
 
 #endif

@@ -6,6 +6,7 @@
 #include "host/host.h"
 #include "plan/plan.h"
 #include "result/result.h"
+#include "snap/pause.h"
 #include "snap/session.h"
 #include "snapcell.h"
 #include "spec/spec.h"
@@ -30,12 +31,23 @@ struct snapcell_plan {
     struct sc_works *works; /* made by the first run, or by snapcell_plan_ready */
 };
 
+/* What was told of packing or unpacking. */
+struct snapcell_progress {
+    bool done;
+    int r;
+    struct sc_err err;
+};
+
 struct snapcell_session {
     struct sc_spec spec; /* checked copy, as a plan's */
     struct sc_plan *plan;
     struct sc_works *works;
     struct sc_session *session;
-    int interrupt_fd; /* an eventfd: written by any thread, read by the one that waits */
+    int interrupt_fd;              /* an eventfd: written by any thread, read by the one that waits */
+    int vault_lock;                /* of one that was resumed; -1 */
+    struct sc_vault_writer writer; /* while it is paused */
+    struct snapcell_progress progress;
+    struct sc_pause *pause; /* stays where the cell did not tell its end */
     bool is_over;
     char end_message[256];
 };
@@ -54,6 +66,10 @@ int sc_api_check_parent(const struct sc_spec *spec, const struct snapcell_host *
 /* A checked copy of `spec`, and its plan. Both are the caller's to free, also when it fails. */
 int sc_api_plan(const struct sc_spec *spec, bool session, const struct snapcell_host *host,
                 struct sc_spec *ret_spec, struct sc_plan **ret_plan, struct sc_err *err);
+/* Into an empty object, whose descriptors are -1; it is the caller's to free, also when it fails. */
+int sc_api_session_open(struct snapcell_session *session, const struct sc_spec *spec,
+                        const struct snapcell_host *host, const struct snapcell_session_options *options,
+                        struct sc_err *err);
 /* What has come since the last call: -ESHUTDOWN when that is the session's end. */
 int sc_api_session_look(struct snapcell_session *session, struct sc_err *err);
 /* Waits for what is under way in a session, until *done, or the session's end: then -ESHUTDOWN. `task` (0:

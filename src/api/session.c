@@ -79,6 +79,14 @@ static int open_parts(struct snapcell_session *session, const struct snapcell_se
     return r < 0 ? r : sc_session_open(session->works, &times, &events, &session->session, err);
 }
 
+int sc_api_session_open(struct snapcell_session *session, const struct sc_spec *spec,
+                        const struct snapcell_host *host, const struct snapcell_session_options *options,
+                        struct sc_err *err)
+{
+    int r = sc_api_plan(spec, true, host, &session->spec, &session->plan, err);
+    return r < 0 ? r : open_parts(session, options, err);
+}
+
 int snapcell_session_new(struct snapcell_spec *spec, const struct snapcell_host *host,
                          const struct snapcell_session_options *options,
                          struct snapcell_session **ret_session, struct snapcell_error *error)
@@ -87,10 +95,8 @@ int snapcell_session_new(struct snapcell_spec *spec, const struct snapcell_host 
     struct snapcell_session *session = calloc(1, sizeof *session);
     if (!session)
         return sc_api_no_memory(err);
-    session->interrupt_fd = -1;
-    int r = sc_api_plan(&spec->spec, true, host, &session->spec, &session->plan, err);
-    if (r == 0)
-        r = open_parts(session, options, err);
+    session->interrupt_fd = session->vault_lock = -1;
+    int r = sc_api_session_open(session, &spec->spec, host, options, err);
     if (r < 0) {
         snapcell_session_free(session);
         return r;
@@ -104,10 +110,12 @@ void snapcell_session_free(struct snapcell_session *session)
     if (!session)
         return;
     sc_session_close(session->session);
+    sc_pause_free(session->pause);
     sc_works_free(session->works);
     sc_plan_free(session->plan);
     sc_spec_fini(&session->spec);
     sc_close(&session->interrupt_fd);
+    sc_close(&session->vault_lock);
     free(session);
 }
 

@@ -51,8 +51,14 @@ enum sc_cli_verb_bit {
     SC_CLI_SERVE = 1 << 28,
     SC_CLI_GATE = 1 << 29,
     SC_CLI_MCP = 1 << 30,
+    SC_CLI_SESSION_PAUSE = 1u << 31,
+    SC_CLI_SESSION_RESUME = 1ull << 32,
 };
-#define SC_CLI_SESSIONS (((1u << 26) - 1) & ~((1u << 10) - 1)) /* all those words */
+#define SC_CLI_SESSIONS                                                                                      \
+    ((((1u << 26) - 1) & ~((1u << 10) - 1)) | SC_CLI_SESSION_PAUSE |                                         \
+     SC_CLI_SESSION_RESUME) /* all those words */
+
+#define SC_CLI_ALL (~0ull)
 
 struct sc_cli_verb {
     const char *name; /* two words: the second stands behind the first */

@@ -109,16 +109,18 @@ static const struct sc_cli_option OPTIONS[] = {
 
     {"name", 0, "NAME", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_NAME,
      "What to call the session: letters, digits, -, _ and . Default: 32 random hexadecimal digits."},
-    {"idle", 0, "TIME", SESSION, STARTS_SESSION, SC_OPTION_TEXT, SC_TEXT_IDLE,
-     "End the session after so long without a request (1s to 24h; default 5m, of mcp 1h)."},
-    {"total", 0, "TIME", SESSION, STARTS_SESSION, SC_OPTION_TEXT, SC_TEXT_TOTAL,
-     "End the session after so long in any case (1s to 168h; default 1h, of mcp 24h)."},
+    {"idle", 0, "TIME", SESSION, STARTS_SESSION | SC_CLI_SESSION_RESUME, SC_OPTION_TEXT, SC_TEXT_IDLE,
+     "End the session after so long without a request (1s to 24h; default 5m, of mcp 1h, of resume what it was)."},
+    {"total", 0, "TIME", SESSION, STARTS_SESSION | SC_CLI_SESSION_RESUME, SC_OPTION_TEXT, SC_TEXT_TOTAL,
+     "End the session after so long in any case (1s to 168h; default 1h, of mcp 24h, of resume what it was)."},
     {"context", 0, "NAME", SESSION, SC_CLI_SESSION_RUN, SC_OPTION_TEXT, SC_TEXT_CONTEXT,
      "Run in this namespace of the session; it is made at its first run. Default: the language's own."},
     {"pty", 0, NULL, SESSION, SC_CLI_SESSION_EXEC, SC_OPTION_FLAG, SC_FLAG_PTY,
      "Give the command a terminal of the session's own, and relay yours to it."},
     {"background", 0, NULL, SESSION, SC_CLI_SESSION_EXEC, SC_OPTION_FLAG, SC_FLAG_BACKGROUND,
      "Print the command's number and leave it running; its output is dropped."},
+    {"with-memory", 0, NULL, SESSION, SC_CLI_SESSION_PAUSE, SC_OPTION_FLAG, SC_FLAG_MEMORY,
+     "Keep what processes hold in memory too. Refused: it cannot be had (docs/sessions.md)."},
     {"unpack", 0, NULL, SESSION, SC_CLI_SESSION_PUT, SC_OPTION_FLAG, SC_FLAG_UNPACK,
      "SRC is an archive (.tar, .tar.gz, .tgz, .zip): unpack it inside, into the folder DST."},
     {"parents", 'p', NULL, SESSION, SC_CLI_SESSION_MKDIR, SC_OPTION_FLAG, SC_FLAG_PARENTS,
@@ -175,7 +177,7 @@ static const struct sc_cli_option OPTIONS[] = {
     {"drain", 0, "TIME", SERVICE, SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_DRAIN,
      "At the end, how long requests that are under way may take (0s to 1h; default 30s)."},
 
-    {"help", 'h', NULL, OUTPUT, ~0u, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
+    {"help", 'h', NULL, OUTPUT, SC_CLI_ALL, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
     {NULL},
 };
 /* clang-format on */
@@ -187,7 +189,7 @@ struct found {
     unsigned which;
 };
 
-static const struct sc_cli_option *option_by_name(unsigned verb, const char *name, size_t len)
+static const struct sc_cli_option *option_by_name(uint64_t verb, const char *name, size_t len)
 {
     for (const struct sc_cli_option *o = OPTIONS; o->name; o++)
         if ((o->verbs & verb) && strlen(o->name) == len && !memcmp(o->name, name, len))
@@ -198,10 +200,10 @@ static const struct sc_cli_option *option_by_name(unsigned verb, const char *nam
 bool sc_cli_is_option(const char *name)
 {
     size_t len = strlen(name);
-    return option_by_name(~0u, name, len) || sc_limit_row_by_option(name, len);
+    return option_by_name(SC_CLI_ALL, name, len) || sc_limit_row_by_option(name, len);
 }
 
-static const struct sc_cli_option *option_by_letter(unsigned verb, char letter)
+static const struct sc_cli_option *option_by_letter(uint64_t verb, char letter)
 {
     for (const struct sc_cli_option *o = OPTIONS; o->name; o++)
         if ((o->verbs & verb) && o->letter && o->letter == letter)
@@ -231,7 +233,7 @@ static void found_option(struct found *found, const struct sc_cli_option *option
 }
 
 /* A run of a session has some limits of its own; the others are the session's. */
-static unsigned limit_verbs(const struct sc_limit_row *row)
+static uint64_t limit_verbs(const struct sc_limit_row *row)
 {
     static const char *const of_run[] = {"wall", "cpu", "stdout", "stderr"};
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
@@ -240,7 +242,7 @@ static unsigned limit_verbs(const struct sc_limit_row *row)
     return SC_CLI_LIMIT_VERBS;
 }
 
-static bool find_long(struct found *found, unsigned verb, const char *name, size_t len)
+static bool find_long(struct found *found, uint64_t verb, const char *name, size_t len)
 {
     const struct sc_cli_option *option = option_by_name(verb, name, len);
     if (option) {
@@ -274,7 +276,7 @@ static void limit_help(const struct sc_limit_row *row, char *ret_text, size_t si
     snprintf(ret_text, size, "%s (%s to %s%s)", row->description, least, most, standard);
 }
 
-void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
+void sc_cli_options_each(uint64_t verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
                          void *userdata)
 {
     char help[512];

@@ -32,6 +32,7 @@ enum sc_cli_flag {
     SC_FLAG_WARM = 1 << 10,
     SC_FLAG_DEV = 1 << 11,
     SC_FLAG_AUDIT_STRICT = 1 << 12,
+    SC_FLAG_MEMORY = 1 << 13,
 };
 
 enum sc_cli_text {
@@ -72,7 +73,7 @@ struct sc_cli_option {
     char letter;         /* short form, or 0 */
     const char *metavar; /* NULL: takes no value; beginning with '=': may have one, in the same word */
     const char *group;   /* heading it stands under in help */
-    unsigned verbs;      /* enum sc_cli_verb_bit */
+    uint64_t verbs;      /* enum sc_cli_verb_bit */
     enum sc_cli_option_kind kind;
     unsigned which; /* enum sc_cli_flag or enum sc_cli_text */
     const char *help;
@@ -121,7 +122,7 @@ void sc_cli_args_fini(struct sc_cli_args *args);
 
 /* Visits the options of the verbs in `verbs` in the order of help, groups together, limits as rows like any
  * other. The row is valid during the call only. */
-void sc_cli_options_each(unsigned verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
+void sc_cli_options_each(uint64_t verbs, void (*visit)(void *userdata, const struct sc_cli_option *option),
                          void *userdata);
 
 /* Is this the name of an option of any verb, limits included? */

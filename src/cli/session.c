@@ -231,6 +231,8 @@ static const struct word {
     {SC_CLI_SESSION_KILL, true, kill_process},
     {SC_CLI_SESSION_RESTART, true, restart},
     {SC_CLI_SESSION_INTERRUPT, true, interrupt},
+    {SC_CLI_SESSION_PAUSE, true, sc_cli_session_pause},
+    {SC_CLI_SESSION_RESUME, true, sc_cli_session_resume},
     {SC_CLI_SESSION_END, true, end},
 };
 
@@ -240,6 +242,12 @@ static const struct word *word_of(const struct sc_cli_verb *verb)
     while (word->bit != verb->bit)
         word++;
     return word;
+}
+
+/* Those that have something to do when no session lives. */
+static bool may_start_keeper(enum sc_cli_verb_bit bit)
+{
+    return bit == SC_CLI_SESSION_START || bit == SC_CLI_SESSION_RESUME;
 }
 
 static int do_word(struct sc_cli_session *session, const struct word *word)
@@ -255,7 +263,7 @@ static int do_word(struct sc_cli_session *session, const struct word *word)
     if (word->needs_id && !session->id)
         return sc_cli_session_usage(session, "needs the ID of a session; `snapcell session ls` lists them");
     if (sc_cli_signals_open(&session->signal_fd, &err) < 0 ||
-        sc_cli_session_connect(session, word->bit == SC_CLI_SESSION_START, &err) < 0)
+        sc_cli_session_connect(session, may_start_keeper(word->bit), &err) < 0)
         return sc_cli_session_fail(&err);
     return word->main(session);
 }
@@ -268,7 +276,7 @@ int sc_cli_session(const struct sc_cli_args *args)
     if (!args->n_operands) {
         sc_err_usage(&err, "",
                      "session: needs a word: start, ls, run, exec, put, get, rm, mkdir, mv, watch, "
-                     "info, ps, kill, restart, interrupt, end");
+                     "info, ps, kill, restart, interrupt, pause, resume, end");
         return sc_cli_fail(&err);
     }
     snprintf(name, sizeof name, "session %s", args->operands[0]);

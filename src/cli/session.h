@@ -25,10 +25,14 @@ int sc_cli_session_spec_given(const struct sc_cli_args *args, const char *wall, 
 /* Sets request.`member` to an option's time in milliseconds, if it was given. */
 int sc_cli_session_time(json_t *request, const char *member, const char *option, double most_ms,
                         const char *text, struct sc_err *err);
+/* --idle and --total, as members of a request. */
+int sc_cli_session_add_times(json_t *request, const struct sc_cli_args *args, struct sc_err *err);
 
 /* Each word: an exit status. */
 int sc_cli_session_start(struct sc_cli_session *session);
 int sc_cli_session_ls(struct sc_cli_session *session);
+int sc_cli_session_pause(struct sc_cli_session *session);
+int sc_cli_session_resume(struct sc_cli_session *session);
 int sc_cli_session_run(struct sc_cli_session *session);
 int sc_cli_session_exec(struct sc_cli_session *session);
 int sc_cli_session_put(struct sc_cli_session *session);

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "cli/say.h"
 #include "cli/session.h"
@@ -39,13 +40,30 @@ static int add_name(struct sc_buf *text, const char *name)
 
 /* ---- sessions ---- */
 
+/* One that lies on disk. */
+static int add_resting(const json_t *session, struct sc_buf *text)
+{
+    char when[32] = "", size[32];
+    time_t seconds = (time_t)(json_integer_value(json_object_get(session, "paused_ms")) / 1000);
+    struct tm parts;
+    if (!strcmp(text_of(session, "state"), "damaged"))
+        return sc_buf_printf(text, "%-32s  damaged ", text_of(session, "session"));
+    if (localtime_r(&seconds, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+    sc_format_bytes((uint64_t)json_integer_value(json_object_get(session, "bytes")) >> 10 << 10, size,
+                    sizeof size);
+    return sc_buf_printf(text, "%-32s  paused %s, %s ", text_of(session, "session"), when, size);
+}
+
 static int add_session(const json_t *session, struct sc_buf *text)
 {
     const json_t *context;
     size_t i;
-    int r = sc_buf_printf(text, "%-32s  age %.0fs  ends in %.0fs, idle in %.0fs ",
-                          text_of(session, "session"), seconds_of(session, "age_ms"),
-                          seconds_of(session, "left_ms"), seconds_of(session, "idle_left_ms"));
+    int r = *text_of(session, "state")
+                ? add_resting(session, text)
+                : sc_buf_printf(text, "%-32s  age %.0fs  ends in %.0fs, idle in %.0fs ",
+                                text_of(session, "session"), seconds_of(session, "age_ms"),
+                                seconds_of(session, "left_ms"), seconds_of(session, "idle_left_ms"));
     json_array_foreach(json_object_get(session, "contexts"), i, context)
     {
         if (r == 0)

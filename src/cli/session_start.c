@@ -92,6 +92,15 @@ int sc_cli_session_time(json_t *request, const char *member, const char *option,
     return 0;
 }
 
+int sc_cli_session_add_times(json_t *request, const struct sc_cli_args *args, struct sc_err *err)
+{
+    int r = sc_cli_session_time(request, "idle_ms", "idle", SC_KEEPER_IDLE_MS_MAX, args->texts[SC_TEXT_IDLE],
+                                err);
+    return r < 0 ? r
+                 : sc_cli_session_time(request, "total_ms", "total", SC_KEEPER_TOTAL_MS_MAX,
+                                       args->texts[SC_TEXT_TOTAL], err);
+}
+
 int sc_cli_session_start(struct sc_cli_session *session)
 {
     const struct sc_cli_args *args = &session->args;
@@ -103,12 +112,7 @@ int sc_cli_session_start(struct sc_cli_session *session)
         return sc_cli_session_fail(&err);
     json_t *request = json_pack("{s:s, s:s*, s:o}", "request", "session.start", "name",
                                 args->texts[SC_TEXT_NAME], "spec", spec);
-    int r = sc_cli_session_time(request, "idle_ms", "idle", SC_KEEPER_IDLE_MS_MAX, args->texts[SC_TEXT_IDLE],
-                                &err);
-    if (r == 0)
-        r = sc_cli_session_time(request, "total_ms", "total", SC_KEEPER_TOTAL_MS_MAX,
-                                args->texts[SC_TEXT_TOTAL], &err);
-    if (r < 0) {
+    if (sc_cli_session_add_times(request, args, &err) < 0) {
         json_decref(request);
         return sc_cli_session_fail(&err);
     }

@@ -71,7 +71,7 @@ static void put_markdown(const char *text)
 static void put_verbs_of(const struct sc_cli_option *option)
 {
     const char *before = "";
-    unsigned verbs = option->verbs;
+    uint64_t verbs = option->verbs;
     if ((verbs & SC_CLI_SESSIONS) == SC_CLI_SESSIONS)
         verbs = (verbs & ~SC_CLI_SESSIONS) | SC_CLI_SESSION;
     for (const struct sc_cli_verb *verb = SC_CLI_VERBS; verb->name; verb++)
@@ -99,7 +99,7 @@ static void option_man(struct writer *writer, const struct sc_cli_option *option
     }
     putchar('\n');
     put_man(option->help);
-    if (option->verbs != ~0u) {
+    if (option->verbs != SC_CLI_ALL) {
         fputs(" [", stdout);
         put_verbs_of(option);
         putchar(']');
@@ -119,7 +119,7 @@ static void option_markdown(struct writer *writer, const struct sc_cli_option *o
     char form[64];
     sc_cli_option_form(option, form, sizeof form);
     printf("`--%s` | ", form);
-    if (option->verbs == ~0u)
+    if (option->verbs == SC_CLI_ALL)
         fputs("all", stdout);
     else
         put_verbs_of(option);
@@ -164,7 +164,7 @@ static void put_options(enum format format, const char *name, bool values_only)
         fprintf(stderr, "tables: %s: no such command\n", name);
         exit(1);
     }
-    unsigned bits = 0;
+    uint64_t bits = 0;
     for (const struct sc_cli_verb *any = SC_CLI_VERBS; any->name; any++)
         if (!verb || any == verb || is_word_of(any, verb))
             bits |= any->bit;

@@ -86,7 +86,7 @@ static int make_file(struct sc_tar_reader *reader, int parent, const char *last,
                     (member->mode & 0777) | 0600);
     if (fd < 0)
         return -errno;
-    int r = sc_tar_read_content(reader, member->size, fd);
+    int r = sc_tar_read_content(reader, member->size, fd, false);
     return close(fd) < 0 && r == 0 ? -errno : r;
 }
 

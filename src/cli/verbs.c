@@ -40,7 +40,7 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Exit status: 0 when every test is accepted, 1 when not, 130 cancelled, 125 Snapcell itself failed, 2 bad usage.",
      sc_cli_judge},
     {"session", SC_CLI_SESSION,
-     "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|end …",
+     "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|pause|resume|end …",
      "Work in a cell that stays: it keeps files, processes and interpreter state between commands.",
      "`session start` makes one and prints its ID; the other words name it. A session ends by `session end`, or "
      "after its idle or total time. A keeper process owns the sessions of a user; the first `session start` "
@@ -104,7 +104,15 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Forget a context's state; its next run starts a new interpreter.", "", sc_cli_session},
     {"session interrupt", SC_CLI_SESSION_INTERRUPT, "session interrupt ID [CONTEXT]",
      "Interrupt what runs in a context, or in all; their state stays.", "", sc_cli_session},
-    {"session end", SC_CLI_SESSION_END, "session end ID", "End a session and all that is in it.", "",
+    {"session pause", SC_CLI_SESSION_PAUSE, "session pause ID",
+     "Put a session's files on disk, and end its cell.",
+     "The work folder and /tmp are kept, with the session's options and the names of its contexts; variables and "
+     "processes are not. Nothing may be under way. When it cannot be paused, it goes on as before.",
+     sc_cli_session},
+    {"session resume", SC_CLI_SESSION_RESUME, "session resume ID [OPTION…]",
+     "Make a new cell of a session that was paused, with the same files.",
+     "What lies on disk stays there until the next pause, or until the session is ended.", sc_cli_session},
+    {"session end", SC_CLI_SESSION_END, "session end ID", "End a session and all that is in it, or what was paused.", "",
      sc_cli_session},
     {"keeper", SC_CLI_KEEPER,
      "keeper [OPTION…]",

@@ -271,6 +271,20 @@ static void judge_surroundings(const struct sc_host *host, struct list *list)
             host->root ? "no loop devices or no mkfs.ext4" : "it needs root");
 }
 
+/* No host can do it: what is there is told, so that nobody looks for a package that would help. */
+static void judge_session_memory(const struct sc_host *host, struct list *list)
+{
+    static const char *const criu[] = {
+        [SC_CRIU_MISSING] = "criu is not installed, and would not help",
+        [SC_CRIU_FAILS] = "criu is installed, but does not start on this kernel",
+        [SC_CRIU_STARTS] =
+            "criu starts here, but cannot take a cell's namespaces, Landlock domain and filter along",
+    };
+    if (host->criu != SC_CRIU_UNKNOWN)
+        add(list, SC_FINDING_OK, "session-memory", "", "session pause keeps files, not memory: %s",
+            criu[host->criu]);
+}
+
 int sc_host_findings(const struct sc_host *host, struct sc_finding ret_findings[SC_FINDINGS_MAX])
 {
     struct list list = {.findings = ret_findings};
@@ -280,5 +294,6 @@ int sc_host_findings(const struct sc_host *host, struct sc_finding ret_findings[
     judge_layers(host, &list);
     judge_cgroups(host, &list);
     judge_surroundings(host, &list);
+    judge_session_memory(host, &list);
     return list.n;
 }

@@ -39,6 +39,9 @@ struct sc_host_controller {
     char why[160];
 };
 
+/* What would keep the memory of processes; only a thorough probe looks. */
+enum sc_host_criu { SC_CRIU_UNKNOWN = 0, SC_CRIU_MISSING, SC_CRIU_FAILS, SC_CRIU_STARTS };
+
 struct sc_host {
     bool root; /* effective uid 0 in the initial user namespace, able to make cells with uids of their own */
     uid_t uid;
@@ -85,8 +88,9 @@ struct sc_host {
     bool userns_tried;
     char
         missing_call[32]; /* first of the system calls that every cell needs which this kernel lacks, or "" */
-    bool no_new_privs;    /* set-user-id helpers (newuidmap) cannot work for this process */
-    bool id_map_helpers;  /* newuidmap and newgidmap are there */
+    enum sc_host_criu criu;
+    bool no_new_privs;   /* set-user-id helpers (newuidmap) cannot work for this process */
+    bool id_map_helpers; /* newuidmap and newgidmap are there */
     enum sc_cgroup_layout cgroup_layout;
     bool in_scope;       /* systemd moved this process into a scope during the probe */
     uint64_t swap_bytes; /* 0: no swap is on, so a kernel without swap accounting does no harm */

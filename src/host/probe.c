@@ -93,6 +93,8 @@ int sc_host_probe(struct sc_host *host, const struct sc_host_options *options, s
             found.memory_bytes = limit;
         sc_probe_apparmor(&found);
         sc_probe_userns(&found, options->thorough);
+        if (options->thorough)
+            sc_probe_criu(&found);
         r = sc_cgroup_choose(&found, view, options, err);
     }
     free(view);

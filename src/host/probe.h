@@ -37,4 +37,6 @@ bool sc_cgroup_names_container(const char *text);
 #define SC_CELL_UID_BASE 0x70000000u
 #define SC_CELL_UID_COUNT 65536u
 
+void sc_probe_criu(struct sc_host *host);
+
 #endif

@@ -199,7 +199,7 @@ static char *signal_process(const struct caller *caller, struct keeper_session *
 static int end_session(struct call *call, struct sc_err *err)
 {
     (void)err;
-    call->session->ending = true;
+    call->session->ending = call->session->is_forgotten = true;
     sc_session_end(call->session->session);
     return 0;
 }
@@ -213,6 +213,8 @@ static const struct handler {
     [SC_KEEPER_SESSION_LIST] = {.answer = list_sessions},
     [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
     [SC_KEEPER_SESSION_END] = {.start = end_session},
+    [SC_KEEPER_SESSION_PAUSE] = {.start = pause_start},
+    [SC_KEEPER_SESSION_RESUME] = {.start = resume_start},
     [SC_KEEPER_RUN] = {.start = task_start},
     [SC_KEEPER_CHECK] = {.start = check_start},
     [SC_KEEPER_ONCE] = {.start = once_start},
@@ -267,25 +269,57 @@ static void begin_call(struct peer *peer, struct keeper_session *session, uint16
         call_finish(call, sc_keeper_reply_err(&err));
 }
 
+static char *busy(const struct keeper_session *session)
+{
+    char message[SC_ERR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "session: %s: it %s", session->id, session->busy);
+    return sc_keeper_reply_error("usage", "session", message);
+}
+
+/* What can be asked of one that is paused; NULL: nothing, or there is none. */
+static char *of_paused(const struct caller *caller, const struct sc_keeper_request *request)
+{
+    char message[SC_ERR_MESSAGE_MAX];
+    if (request->verb == SC_KEEPER_SESSION_END)
+        return rest_end(caller, request->session);
+    json_t *value = rest_tell(caller, request->session);
+    if (!value)
+        return NULL;
+    if (request->verb == SC_KEEPER_SESSION_INFO)
+        return sc_keeper_reply_value(value);
+    json_decref(value);
+    snprintf(message, sizeof message, "session: %s: it is paused; resume it first", request->session);
+    return sc_keeper_reply_error("usage", "session", message);
+}
+
 /* The session that a request names. NULL: *ret_refusal says why not. */
 static struct keeper_session *session_of(const struct caller *caller, const struct sc_keeper_request *request,
                                          char **ret_refusal)
 {
     struct keeper_session *session = session_find(caller, request->session);
+    bool is_asked = request->verb == SC_KEEPER_SESSION_INFO;
+    if (session && session->busy && !is_asked) {
+        *ret_refusal = busy(session);
+        return NULL;
+    }
     if (session && (!session->ending || (request->needs & SC_KEEPER_WHILE_ENDING)))
         return session;
+    if (!session && (*ret_refusal = of_paused(caller, request)))
+        return NULL;
     *ret_refusal = session ? sc_keeper_reply_error("ended", "session", "session: its end was asked for")
                            : not_found("session", request->session, "there is none of this name");
     return NULL;
 }
 
-/* A single run has a session of its own. `need` NULL: it is not a tenant's. */
-static void begin_once(const struct caller *caller, struct peer *peer, uint16_t channel,
-                       struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
+/* A single run has a session of its own; one that is resumed gets a new cell. `need` NULL: it is not a
+ * tenant's. */
+static void begin_with_cell(const struct caller *caller, struct peer *peer, uint16_t channel,
+                            struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
-    if (session_open_once(caller, request, &session, &err) < 0) {
+    bool once = request->verb == SC_KEEPER_ONCE;
+    if ((once ? session_open_once : session_open_paused)(caller, request, &session, &err) < 0) {
         peer_reply(peer, channel, sc_keeper_reply_err(&err));
         return;
     }
@@ -302,7 +336,7 @@ void call_admitted(const struct caller *caller, struct peer *peer, uint16_t chan
                    struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
 {
     if (request->verb == SC_KEEPER_ONCE)
-        begin_once(caller, peer, channel, request, need, queued_ns);
+        begin_with_cell(caller, peer, channel, request, need, queued_ns);
     else
         peer_reply(peer, channel, open_session(caller, request, need));
 }
@@ -379,8 +413,8 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
         events_watch(&caller, peer, channel);
     else if (handler->answer)
         peer_reply(peer, channel, handler->answer(&caller, session, request));
-    else if (request->verb == SC_KEEPER_ONCE)
-        begin_once(&caller, peer, channel, request, NULL, 0);
+    else if (request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_SESSION_RESUME)
+        begin_with_cell(&caller, peer, channel, request, NULL, 0);
     else
         begin_call(peer, session, channel, request);
     if (session)
@@ -428,6 +462,11 @@ void call_cancel(struct call *call)
     if (call->cancelled || call->request.verb == SC_KEEPER_SESSION_END)
         return;
     call->cancelled = true;
+    if (call->request.verb == SC_KEEPER_SESSION_PAUSE || call->request.verb == SC_KEEPER_SESSION_RESUME) {
+        rest_cancel(call);
+        session_arm(call->session);
+        return;
+    }
     /* A file operation is asked to end, so that it leaves no half file; the agent insists.
      * -ESRCH: it has just ended; its answer is on the way. */
     int number = call->request.verb == SC_KEEPER_COMMAND ? SIGKILL : SIGTERM;

@@ -236,6 +236,11 @@ struct keeper_session {
     struct sc_fill *fill;  /* its files, on their way */
     struct call *unserved; /* its run, which another cell shall serve */
     unsigned cells_lost;   /* before this one, for the same run */
+    struct rest *rest;     /* while it is packed or unpacked */
+    const char *busy;      /* why nothing else can be asked of it now, or NULL */
+    int vault_lock;        /* of what lies on disk under its name; -1: nothing of its own */
+    bool is_resumed, is_paused, is_forgotten; /* the last: what lies on disk goes with it */
+    uint64_t paused_bytes;
     enum sc_start start;
     uint64_t parked_ns, before_ns; /* from the request to the hand-over */
     struct event *readable, *timer;
@@ -263,6 +268,28 @@ void session_serve_again(struct keeper_session *session);
 /* Heap JSON texts. */
 char *session_describe(const struct keeper_session *session);
 char *session_list(const struct caller *caller);
+
+/* One that is paused, in a new cell; its files are not in it yet. */
+int session_open_paused(const struct caller *caller, struct sc_keeper_request *request,
+                        struct keeper_session **ret_session, struct sc_err *err);
+
+/* ---- rest.c, rest_list.c: sessions that are paused ---- */
+
+int pause_start(struct call *call, struct sc_err *err);
+int resume_start(struct call *call, struct sc_err *err);
+void rest_cancel(struct call *call); /* either of them */
+/* For a session that is being made: finds what is stored, and takes spec and times from it. */
+int rest_open(const struct caller *caller, struct keeper_session *session, struct sc_keeper_request *request,
+              struct sc_err *err);
+/* Of a manifest, or of what is told of one. */
+bool rest_may_use(const struct caller *caller, const json_t *manifest);
+/* Its session is freed. */
+void rest_let_go(struct keeper_session *session);
+/* One that is paused and that the caller may use: a new reference, or NULL. */
+json_t *rest_tell(const struct caller *caller, const char *name);
+int rest_list(const struct caller *caller, json_t *list); /* adds them all; 0 or -1 */
+/* Removes it: the reply, or NULL when there is none. */
+char *rest_end(const struct caller *caller, const char *name);
 
 /* ---- once.c: a single run in a session of its own ---- */
 

@@ -43,6 +43,7 @@ enum field_bit {
     F_IDENTITY = 1 << 20,
     F_GATE = 1 << 21,   /* of every request of a gate's but identify */
     F_SOURCE = 1 << 22, /* as CODE, which is only read */
+    F_MEMORY = 1 << 23,
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -68,6 +69,9 @@ static const struct row REQUESTS[] = {
     {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
     {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"session.pause", SC_KEEPER_SESSION_PAUSE, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_MEMORY},
+    {"session.resume", SC_KEEPER_SESSION_RESUME, SC_KEEPER_CLIENT, SC_KEEPER_NAMES_PAUSED,
+     F_SESSION | F_TIMES},
     {"run", SC_KEEPER_RUN, BOTH, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
     {"check", SC_KEEPER_CHECK, BOTH, SESSION, F_SESSION | F_SOURCE},
     {"once", SC_KEEPER_ONCE, BOTH, 0, F_SPEC | F_OUTPUT},
@@ -312,6 +316,7 @@ static const struct field_row FIELDS[] = {
     {"pty", F_TERMINAL, sc_field_bool, OFFSET(pty)},
     {"no_stdin", F_TERMINAL, sc_field_bool, OFFSET(no_stdin)},
     {"background", F_BACKGROUND, sc_field_bool, OFFSET(background)},
+    {"memory", F_MEMORY, sc_field_bool, OFFSET(memory)},
     {"process", F_PROCESS, read_process, OFFSET(process)},
     {"signal", F_SIGNAL, read_signal, OFFSET(signal)},
     {"whom", F_SIGNAL, read_whom, OFFSET(whom)},
@@ -412,6 +417,7 @@ static const struct missing {
     const char *name;
 } TEXTS_NEEDED[] = {
     {SC_KEEPER_NEEDS_SESSION, OFFSET(session), "session"},
+    {SC_KEEPER_NAMES_PAUSED, OFFSET(session), "session"},
     {SC_KEEPER_NEEDS_PATH, OFFSET(path), "path"},
     {SC_KEEPER_NEEDS_TO, OFFSET(to), "to"},
     {SC_KEEPER_NEEDS_CONTEXT, OFFSET(context), "context"},

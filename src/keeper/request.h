@@ -15,6 +15,8 @@ enum sc_keeper_verb {
     SC_KEEPER_SESSION_LIST,
     SC_KEEPER_SESSION_INFO,
     SC_KEEPER_SESSION_END,
+    SC_KEEPER_SESSION_PAUSE,
+    SC_KEEPER_SESSION_RESUME,
     SC_KEEPER_RUN,
     SC_KEEPER_CHECK,
     SC_KEEPER_ONCE,
@@ -41,6 +43,7 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_CONTEXT = 1 << 5,
     SC_KEEPER_NEEDS_PROCESS = 1 << 6,
     SC_KEEPER_WITHOUT_AS = 1 << 8,   /* of a gate: asks for nobody in particular */
+    SC_KEEPER_NAMES_PAUSED = 1 << 9, /* names a session that is paused */
     SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
 };
 
@@ -69,7 +72,8 @@ struct sc_keeper_request {
     enum sc_signal_whom whom;
     bool parents, recursive;
     bool background, pty, no_stdin;
-    bool whole; /* the output stands in the reply and is not streamed */
+    bool memory; /* of PAUSE */
+    bool whole;  /* the output stands in the reply and is not streamed */
     /* START, ONCE: the whole spec. RUN, EXEC, COMMAND: code, command, environment, stdin, folder; limits that
      * were not given are SC_UNSET. */
     struct sc_spec spec;

@@ -11,6 +11,7 @@
 #include "cell/cell.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
+#include "snap/pause.h"
 #include "snap/recipe.h"
 
 /* More than any single run may take. */
@@ -81,11 +82,22 @@ static bool is_taken(const struct keeper *keeper, const struct tenant *tenant, c
     return false;
 }
 
+/* Whoever's it is: they lie in one folder. */
+static bool is_resting(const char *name)
+{
+    json_t *value = sc_vault_tell(name);
+    json_decref(value);
+    return value;
+}
+
 static int choose_id(struct keeper_session *session, const char *name, struct sc_err *err)
 {
     uint8_t bytes[16];
     if (name && is_taken(session->keeper, session->tenant, name))
         return sc_err_usage(err, "name", "name: %s: a session of this name is alive; must be another", name);
+    if (name && !session->tenant && !session->is_resumed && is_resting(name))
+        return sc_err_usage(err, "name", "name: %s: a session of this name is paused; resume or end it",
+                            name);
     if (name) {
         snprintf(session->id, sizeof session->id, "%s", name);
         return 0;
@@ -154,6 +166,13 @@ static int open_once_cell(struct keeper_session *session, struct sc_err *err)
     return r < 0 ? r : watch(session, err);
 }
 
+/* Its end was asked for: nothing is left of it. */
+static void forget(const struct keeper_session *session)
+{
+    if (session->is_forgotten && session->vault_lock >= 0)
+        (void)sc_vault_remove(session->id, session->vault_lock, NULL);
+}
+
 static void session_free(struct keeper_session *session)
 {
     if (session->readable)
@@ -161,6 +180,8 @@ static void session_free(struct keeper_session *session)
     if (session->timer)
         event_free(session->timer);
     sc_session_close(session->session);
+    forget(session);
+    rest_let_go(session);
     sc_fill_free(session->fill);
     json_decref(session->metadata);
     shape_let_go(session->shape);
@@ -176,8 +197,11 @@ static struct keeper_session *session_new(const struct caller *caller)
     struct keeper_session *session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
-    *session = (struct keeper_session){
-        .keeper = caller->keeper, .owner = caller->uid, .tenant = caller->tenant, .since_ns = sc_now_ns()};
+    *session = (struct keeper_session){.keeper = caller->keeper,
+                                       .owner = caller->uid,
+                                       .tenant = caller->tenant,
+                                       .since_ns = sc_now_ns(),
+                                       .vault_lock = -1};
     memcpy(session->key, caller->key, sizeof session->key);
     TAILQ_INIT(&session->calls);
     sc_spec_init(&session->spec);
@@ -305,11 +329,30 @@ void session_serve_again(struct keeper_session *lost)
     session_arm(session);
 }
 
+int session_open_paused(const struct caller *caller, struct sc_keeper_request *request,
+                        struct keeper_session **ret_session, struct sc_err *err)
+{
+    struct keeper_session *session = NULL;
+    int r = make_session(caller, &session, err);
+    if (!session)
+        return r;
+    session->is_resumed = true;
+    r = choose_id(session, request->session, err);
+    if (r == 0)
+        r = rest_open(caller, session, request, err);
+    if (r == 0)
+        r = open_cell(session, request, err);
+    return add_session(session, r, ret_session);
+}
+
 static char *last_words(const struct keeper_session *session, const struct call *call)
 {
     char message[400];
     if (call->request.verb == SC_KEEPER_SESSION_END)
         return sc_keeper_reply_value(json_pack("{s:s}", "why", session->why));
+    if (call->request.verb == SC_KEEPER_SESSION_PAUSE && session->is_paused)
+        return sc_keeper_reply_value(
+            json_pack("{s:s, s:I}", "session", session->id, "bytes", (json_int_t)session->paused_bytes));
     snprintf(message, sizeof message, "session: it has ended (%s)%s%s", session->why,
              *session->message ? ": " : "", session->message);
     return sc_keeper_reply_error("ended", "session", message);
@@ -400,6 +443,8 @@ char *session_list(const struct caller *caller)
         if (may_use(session, caller) && *session->id && r == 0)
             r = json_array_append_new(list, value_of(session));
     }
+    if (r == 0)
+        r = rest_list(caller, list);
     json_t *value = r == 0 ? json_pack("{s:O}", "sessions", list) : NULL;
     char *text = sc_json_dump(value, JSON_COMPACT);
     json_decref(value);

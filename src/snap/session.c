@@ -220,6 +220,11 @@ void sc_session_end(struct sc_session *session)
     sc_session_fail(session, "ended", SC_STATUS_CANCELLED, "the session was ended");
 }
 
+void sc_session_end_paused(struct sc_session *session)
+{
+    sc_session_fail(session, "paused", SC_STATUS_CANCELLED, "the session was paused");
+}
+
 /* ---- clocks ---- */
 
 static uint64_t idle_end_ns(const struct sc_session *session)

@@ -28,7 +28,7 @@ struct sc_session_options {
 
 struct sc_session_events {
     void *userdata;
-    /* Once: the session is over, all its runs have been answered. why: "ended", "idle", "total",
+    /* Once: the session is over, all its runs have been answered. why: "ended", "paused", "idle", "total",
      * "out_of_memory", "failed". */
     void (*ended)(void *userdata, const char *why, const char *message);
 };
@@ -42,7 +42,8 @@ void sc_session_close(struct sc_session *session); /* kills what is left; NULL i
 int sc_session_fd(const struct sc_session *session);
 uint64_t sc_session_next_ns(const struct sc_session *session);
 int sc_session_step(struct sc_session *session, struct sc_err *err);
-void sc_session_end(struct sc_session *session); /* `ended` follows */
+void sc_session_end(struct sc_session *session);        /* `ended` follows */
+void sc_session_end_paused(struct sc_session *session); /* the same; it says "paused" */
 /* For file operations and commands of the caller's own; sc_session_touch afterwards, as they are requests. */
 struct sc_live *sc_session_live(struct sc_session *session);
 void sc_session_touch(struct sc_session *session);
@@ -91,6 +92,9 @@ int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
 
 /* Starts an interpreter ahead of the first run of its kind, which needs no context's name then. */
 int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err);
+/* A context whose state is gone: its next run, of this language and mode only, is told so. */
+int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
+                        struct sc_err *err);
 /* 1: it waits for its run; 0: not yet; -ESRCH: it, or the cell, is gone. */
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
 /* Another owner takes it, with other events; its clocks start anew. */

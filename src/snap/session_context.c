@@ -374,6 +374,19 @@ int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mo
     return r < 0 || !context || context->runner ? r : start_runner(session, context, NULL, err);
 }
 
+int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
+                        struct sc_err *err)
+{
+    const struct sc_session_run kind = {.lang = lang, .mode = mode, .context = name};
+    struct sc_context *context = NULL;
+    int r = check_run(&kind, err);
+    if (r == 0)
+        r = get_context(session, &kind, &context, err);
+    if (r == 0)
+        context->lost = true;
+    return r;
+}
+
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode)
 {
     const struct sc_session_run kind = {.lang = lang, .mode = mode};

@@ -85,6 +85,18 @@ void sc_spec_clear_program(struct sc_spec *spec)
     sc_strv_fini(&spec->args);
 }
 
+void sc_spec_clear_files(struct sc_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_files; i++) {
+        free(spec->files[i].host);
+        free(spec->files[i].data);
+        free(spec->files[i].path);
+    }
+    free(spec->files);
+    spec->files = NULL;
+    spec->n_files = 0;
+}
+
 void sc_spec_fini(struct sc_spec *spec)
 {
     if (!spec)
@@ -97,11 +109,7 @@ void sc_spec_fini(struct sc_spec *spec)
     sc_strv_fini(&spec->validate.deny_calls);
     free(spec->cwd);
     free(spec->stdin_data);
-    for (size_t i = 0; i < spec->n_files; i++) {
-        free(spec->files[i].host);
-        free(spec->files[i].data);
-        free(spec->files[i].path);
-    }
+    sc_spec_clear_files(spec);
     for (size_t i = 0; i < spec->n_dirs; i++) {
         free(spec->dirs[i].host);
         free(spec->dirs[i].path);
@@ -110,7 +118,6 @@ void sc_spec_fini(struct sc_spec *spec)
         free(spec->outs[i].glob);
         free(spec->outs[i].dir);
     }
-    free(spec->files);
     free(spec->dirs);
     free(spec->outs);
     free(spec->root);

@@ -200,6 +200,8 @@ int sc_spec_add_mount(struct sc_spec *spec, const char *host, const char *path, 
 /* Takes from `defaults` what `spec` does not say: the language of code, limits, root, variables and files of
  * the same name. Its mounts are added, and its rules of the network must allow what the spec's do. */
 int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err);
+/* Forgets the files to be put in. */
+void sc_spec_clear_files(struct sc_spec *spec);
 /* What runs. Each replaces what the same call set before; the check refuses a spec with two of the three. */
 int sc_spec_set_code(struct sc_spec *spec, const char *code, size_t len, struct sc_err *err);
 int sc_spec_set_program(struct sc_spec *spec, const char *host_path, struct sc_err *err);

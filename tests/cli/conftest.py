@@ -118,11 +118,12 @@ def sit(cli):
 class Keeper:
     """A keeper of the test's own, and `snapcell session` with it."""
 
-    def __init__(self, cli, folder, *options, **more):
+    def __init__(self, cli, folder, *options, store=None, **more):
         self.cli = cli
         self.folder = folder
         self.socket = os.path.join(folder, "keeper.sock")
         self.env = dict(os.environ, SNAPCELL_SOCKET=self.socket)
+        self.env["SNAPCELL_STORE"] = store or os.environ.get("SNAPCELL_STORE") or folder + "-store"
         self.child = cli.popen("keeper", *options, env=self.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                **more)
         self._await_socket()

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             !memchr(member.link, '\0', sizeof member.link) || member.mode > 07777 ||
             (member.type != SC_TAR_FILE && member.size) || ++members * SC_TAR_BLOCK > size)
             abort();
-        r = member.type == SC_TAR_FILE ? sc_tar_read_content(&reader, member.size, null) : 0;
+        r = member.type == SC_TAR_FILE ? sc_tar_read_content(&reader, member.size, null, false) : 0;
         if (r < 0)
             break;
         bytes += member.size;

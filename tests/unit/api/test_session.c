@@ -47,6 +47,40 @@ static void expect(const char *code, uint64_t wall_ms, const char *status, const
     snapcell_result_free(result);
 }
 
+/* The whole way: files and kinds of contexts stay, variables do not; what lies on disk is told and removed.
+ */
+static void pause_and_resume(void **state)
+{
+    (void)state;
+    char store[] = "/tmp/snapcell-pause-XXXXXX", *json = NULL, command[64];
+    assert_non_null(mkdtemp(store));
+    setenv("SNAPCELL_STORE", store, 1);
+    open_or_skip(NULL);
+    expect("x = 6; open('kept', 'w').write('here')", 0, "ok", "");
+    assert_int_equal(snapcell_session_pause(session, "..", error), -EINVAL);
+    expect("print(x)", 0, "ok", "6\n");
+    if (snapcell_session_pause(session, "one", error) < 0)
+        fail_msg("%s", snapcell_error_message(error));
+    assert_int_equal(snapcell_session_pause(session, "one", error), -ESHUTDOWN);
+    snapcell_session_free(session);
+    session = NULL;
+    assert_int_equal(snapcell_session_resume("two", host, NULL, &session, error), -ENOENT);
+    if (snapcell_session_resume("one", host, NULL, &session, error) < 0)
+        fail_msg("%s", snapcell_error_message(error));
+    expect("print(open('kept').read(), 'x' in globals())", 0, "ok", "here False\n");
+    assert_int_equal(snapcell_paused_remove("one", error), -EBUSY);
+    assert_int_equal(snapcell_paused_json(&json, error), 0);
+    assert_non_null(strstr(json, "\"one\""));
+    snapcell_string_free(json);
+    snapcell_session_free(session);
+    session = NULL;
+    assert_int_equal(snapcell_paused_remove("one", error), 0);
+    assert_int_equal(snapcell_paused_remove("one", error), -ENOENT);
+    snprintf(command, sizeof command, "rm -r %s", store);
+    assert_int_equal(system(command), 0);
+    unsetenv("SNAPCELL_STORE");
+}
+
 static void state_is_kept(void **state)
 {
     (void)state;
@@ -211,8 +245,8 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(state_is_kept),   TEST(commands), TEST(files), TEST(another_thread_interrupts),
-        TEST(what_is_refused),
+        TEST(state_is_kept),    TEST(commands),        TEST(files), TEST(another_thread_interrupts),
+        TEST(pause_and_resume), TEST(what_is_refused),
     };
     return cmocka_run_group_tests(tests, probe, leave);
 }

@@ -320,7 +320,7 @@ static void out_of_place(void **state)
 {
     (void)state;
     static const struct sc_msg_file_op read = {.kind = SC_FILE_READ}, beyond = {.kind = SC_FILE_KINDS},
-                                       rename = {.kind = SC_FILE_RENAME}, flag = {.kind = 0, .flags = 4};
+                                       rename = {.kind = SC_FILE_RENAME}, flag = {.kind = 0, .flags = 8};
     static char longest[4096 + 1];
     memset(longest, 'a', sizeof longest - 1);
     const struct {
