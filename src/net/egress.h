@@ -60,7 +60,7 @@ struct sc_egress {
     uint64_t untold[SC_RECORDS_MAX]; /* refusals that the owner does not know of yet */
     size_t n_records;
     uint64_t told_ns, tells_left; /* so many may be told now */
-    uint64_t lost_denials; /* of kinds for which there was no room */
+    uint64_t lost_denials;        /* of kinds for which there was no room */
     struct ares_channeldata *resolver;
     struct sc_connection *connections; /* a list */
     size_t n_connections, n_dns;

@@ -61,7 +61,10 @@ static ssize_t copy_once(struct sc_flow *flow, int from, int to, size_t most)
         flow->ended = true;
         return 0;
     }
-    flow->full_reads = (size_t)n == sizeof chunk ? flow->full_reads + 1 : 0;
+    int allowed = flow->check ? flow->check(flow->userdata, chunk, (size_t)n) : 0;
+    if (allowed < 0)
+        return allowed;
+    flow->full_reads = !flow->check && (size_t)n == sizeof chunk ? flow->full_reads + 1 : 0;
     ssize_t written = send(to, chunk, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (written < 0 && errno != EAGAIN)
         return -errno;

@@ -12,6 +12,9 @@ struct sc_flow {
     uint8_t *rest; /* what was read and could not be written yet */
     size_t rest_len, rest_done;
     unsigned full_reads;
+    /* Sees all bytes before they go on; NULL: nobody does. A negative answer ends the flow with it. */
+    int (*check)(void *userdata, const uint8_t *data, size_t len);
+    void *userdata;
     bool ended;  /* nothing more comes */
     bool passed; /* and the other side was told so */
 };

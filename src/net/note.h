@@ -29,7 +29,7 @@ enum sc_net_note_kind {
     SC_NET_NOTE_FAILED,    /* it ends: `reason`, errno in `count` */
     SC_NET_NOTE_DENIED,    /* a refusal of a kind that was not there before */
     SC_NET_NOTE_RECORD,    /* of a report */
-    SC_NET_NOTE_DONE, /* `count`: refusals that no record has, as there were too many kinds */
+    SC_NET_NOTE_DONE,      /* `count`: refusals that no record has, as there were too many kinds */
 };
 
 enum sc_net_what { SC_NET_WHAT_NAME = 1, SC_NET_WHAT_CONNECT, SC_NET_WHAT_PACKET };

@@ -125,6 +125,11 @@ static enum sc_peek starts_as_http(const char *text, size_t len)
     return word > 0 && word < len && text[word] == ' ' ? SC_PEEK_NAME : SC_PEEK_OTHER;
 }
 
+bool sc_peek_is_http(const uint8_t *data, size_t len)
+{
+    return starts_as_http((const char *)data, len) == SC_PEEK_NAME;
+}
+
 /* "name", "name:port"; anything else is none. */
 static bool host_name(const char *text, size_t len, char *ret_name)
 {

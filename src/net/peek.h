@@ -19,6 +19,8 @@ enum sc_peek {
 
 /* `ret_name` has room for SC_NET_NAME_MAX + 1. A name in brackets or an address is BROKEN. */
 enum sc_peek sc_peek(const uint8_t *data, size_t len, char *ret_name);
+/* Does it begin as HTTP/1 does? */
+bool sc_peek_is_http(const uint8_t *data, size_t len);
 /* Its parts. */
 enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name);
 enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name);

@@ -20,6 +20,7 @@
 #include "base/num.h"
 #include "net/egress.h"
 #include "net/flow.h"
+#include "net/http.h"
 #include "net/peek.h"
 
 #define CONNECTIONS_USUAL 128
@@ -42,6 +43,7 @@ struct sc_connection {
     uint16_t port;
     int record; /* its index, or -1 */
     bool looked_at, again, throttled;
+    struct sc_http *http; /* what the cell says is HTTP/1: each request is looked at */
     struct sc_flow flows[2];
     struct sc_connection *after;
 };
@@ -72,6 +74,8 @@ static void end(struct sc_connection *c, bool by_reset)
     sc_close(&c->upstream.fd);
     sc_flow_fini(&c->flows[OUT]);
     sc_flow_fini(&c->flows[IN]);
+    free(c->http);
+    c->http = NULL;
     for (struct sc_connection **at = &egress->connections; *at; at = &(*at)->after) {
         if (*at == c) {
             *at = c->after;
@@ -144,6 +148,23 @@ static void account(struct sc_connection *c, int way, size_t moved)
 
 /* ---- relaying ---- */
 
+static int check_http(void *userdata, const uint8_t *data, size_t len)
+{
+    return sc_http_feed(userdata, data, len);
+}
+
+/* From here on every request is looked at. */
+static int follow_http(struct sc_connection *c)
+{
+    c->http = malloc(sizeof *c->http);
+    if (!c->http)
+        return -ENOMEM;
+    sc_http_init(c->http, c->name->text);
+    c->flows[OUT].check = check_http;
+    c->flows[OUT].userdata = c->http;
+    return 0;
+}
+
 /* Whom the first bytes are for. False: the connection is gone. */
 static bool look(struct sc_connection *c)
 {
@@ -167,7 +188,35 @@ static bool look(struct sc_connection *c)
         return false;
     }
     c->looked_at = seen != SC_PEEK_MORE;
+    if (c->looked_at && sc_peek_is_http(first, (size_t)n) && follow_http(c) < 0) {
+        end(c, true);
+        return false;
+    }
     return true;
+}
+
+/* Another protocol was asked for: the server's answer comes before anything more from the cell. False: the
+ * connection is gone. */
+static bool hear_answer(struct sc_connection *c)
+{
+    uint8_t first[16];
+    if (!c->http || c->http->state != SC_HTTP_ASKED)
+        return true;
+    ssize_t n = recv(c->upstream.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n <= 0 || sc_http_answered(c->http, first, (size_t)n) >= 0)
+        return true;
+    refuse(c, c->name->text, "http_host", "an upgrade to what cannot be looked into");
+    return false;
+}
+
+static void refuse_request(struct sc_connection *c, int why)
+{
+    char name[SC_NET_NAME_MAX + 1];
+    memcpy(name, why == -EPERM ? c->http->seen : c->name->text,
+           why == -EPERM ? sizeof c->http->seen : strlen(c->name->text) + 1);
+    refuse(c, name, "http_host",
+           why == -EPERM ? "the name in it is not the one that was looked up"
+                         : "it cannot be told whom a request is for, or where it ends");
 }
 
 /* SC_FLOW_*, or -1: the connection is gone. */
@@ -182,10 +231,12 @@ static int move(struct sc_connection *c, int way)
     }
     int state = sc_flow_move(&c->flows[way], from, to, most, &moved);
     account(c, way, moved);
-    if (state < 0) {
+    if (state < 0 && c->http && way == OUT && (state == -EPERM || state == -EPROTO))
+        refuse_request(c, state);
+    else if (state < 0)
         end(c, true);
+    if (state < 0)
         return -1;
-    }
     if (state == SC_FLOW_MORE) {
         bool limited = c->egress->net.bytes_per_second && c->egress->tokens[way] == 0;
         c->throttled = c->throttled || limited;
@@ -202,7 +253,12 @@ static void pump(struct sc_connection *c)
     c->again = c->throttled = false;
     if (!c->looked_at && !look(c))
         return;
-    if (c->looked_at && (out = move(c, OUT)) < 0)
+    if (!hear_answer(c))
+        return;
+    bool may_speak = c->looked_at && !(c->http && c->http->state == SC_HTTP_ASKED);
+    if (may_speak && (out = move(c, OUT)) < 0)
+        return;
+    if (c->http && c->http->state == SC_HTTP_ASKED && !hear_answer(c))
         return;
     in = move(c, IN);
     if (in >= 0 && out == SC_FLOW_OVER && in == SC_FLOW_OVER)

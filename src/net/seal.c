@@ -68,7 +68,8 @@ int sc_egress_seal(bool landlock, const char **ret_step)
     if (r < 0)
         return r;
     *ret_step = "privileges";
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+    if (prctl(PR_SET_NAME, "snapcell-egress", 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
     *ret_step = "landlock";
     r = landlock ? confine_files() : 0;

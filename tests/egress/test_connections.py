@@ -112,3 +112,23 @@ def test_bandwidth(cells):
 begun = time.monotonic(); n = len(get("http://allowed.test/big?1500000", 50)); print(n, time.monotonic() - begun > 1.0)
 """)
     assert out(result) == ["1500000 True"]
+
+
+def test_every_request_of_a_connection_must_be_for_the_name(cells, lab):
+    result = cells.python(["--allow", "allowed.test"], """
+def ask(sock, text):
+    try: sock.sendall(text.encode().replace(b"\\n", b"\\r\\n")); return sock.recv(4096).split(b"\\r\\n")[0]
+    except OSError as e: return errno.errorcode[e.errno]
+ours = "GET /hello HTTP/1.1\\nHost: allowed.test\\n\\n"
+s = dial("allowed.test", 80); print(ask(s, ours), ask(s, ours), ask(s, ours.replace("allowed", "denied")))
+s = dial("allowed.test", 80); print(ask(s, ours), ask(s, "GET /hello HTTP/1.1\\nHost: denied.test\\n\\n"))
+s = dial("allowed.test", 80); print(ask(s, ours + ours.replace("allowed", "denied")))
+s = dial("allowed.test", 80); print(ask(s, "POST /x HTTP/1.1\\nHost: allowed.test\\nContent-Length: 4\\nTransfer-Encoding: chunked\\n\\n0\\n\\n"))
+s = dial("allowed.test", 80); print(ask(s, "PRI * HTTP/2.0\\n\\nSM\\n\\n"))
+""")
+    fine, gone = "b'HTTP/1.1 200 OK'", "ECONNRESET"
+    lines = out(result)
+    assert lines[0] == "%s %s %s" % (fine, fine, gone) and lines[1] == "%s %s" % (fine, gone)
+    assert lines[2:] == [gone, gone, gone]
+    assert denials(result, "connect")["denied.test:80"]["count"] == 3
+    assert {x[3] for x in lab.seen("http")} == {"allowed.test"}

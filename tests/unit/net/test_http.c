@@ -1,0 +1,137 @@
+/* Requests one after another: where each ends, and whom it is for. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "net/http.h"
+
+#define OURS "Host: a.example\r\n"
+
+static const struct {
+    const char *text;
+    int result;
+    unsigned requests;
+} ROWS[] = {
+    {"GET / HTTP/1.1\r\n" OURS "\r\n", 0, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nGET /2 HTTP/1.1\r\n" OURS "\r\n", 0, 2},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nGET /2 HTTP/1.1\r\nHost: b.example\r\n\r\n", -EPERM, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nGET /2 HTTP/1.1\r\nHost: b.exam", 0, 1},
+    {"GET / HTTP/1.0\r\n\r\n", 0, 1},
+    /* Bodies are not requests, whatever stands in them; what follows them is. */
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 23\r\n\r\nGET / HTTP/1.1\r\nHost: b\nGET / HTTP/1.1\r\n" OURS
+     "\r\n",
+     0, 2},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: b.example\r\n\r\n",
+     -EPERM, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n5\r\nGET "
+                                "/\r\n1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nT: 1\r\n\r\n"
+     "GET / HTTP/1.1\r\n" OURS "\r\n",
+     0, 2},
+    {"POST / HTTP/1.1\r\n" OURS
+     "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: b.example\r\n\r\n",
+     -EPERM, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 0\r\n\r\nGET / HTTP/1.1\r\nHost: b.example\r\n\r\n", -EPERM,
+     1},
+    /* What servers read differently. */
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 3\r\nContent-Length: 3\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: +3\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 0x3\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 3, 3\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 99999999999999999999\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length:\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: gzip, chunked\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n", -EPROTO,
+     0},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n5\nGET /", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n 5\r\nGET /", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n5 \r\nGET /", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n1000000000000000\r\n", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n\r\n", -EPROTO, 1},
+    {"GET / HTTP/2.0\r\n" OURS "\r\n", -EPROTO, 0},
+    {"PRI * HTTP/2.0\r\n\r\n", -EPROTO, 0},
+    {"GET /\r\n\r\n", -EPROTO, 0},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nnot http\r\n\r\n", -EPROTO, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\n\r\n\r\nGET / HTTP/1.1\r\n" OURS "\r\n", 0, 2},
+    /* Other protocols. */
+    {"GET / HTTP/1.1\r\n" OURS "Upgrade: websocket\r\n\r\n", 0, 1},
+    {"GET / HTTP/1.1\r\n" OURS "Upgrade: websocket\r\n\r\nx", -EPROTO, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nGET / HTTP/1.1\r\n" OURS "Upgrade: websocket\r\n\r\n", -EPROTO, 2},
+    {"POST / HTTP/1.1\r\n" OURS "Upgrade: websocket\r\nContent-Length: 1\r\n\r\n", -EPROTO, 1},
+};
+
+static void test_rows(void **state)
+{
+    (void)state;
+    struct sc_http *http = malloc(sizeof *http);
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        const uint8_t *text = (const uint8_t *)ROWS[i].text;
+        size_t len = strlen(ROWS[i].text);
+        for (size_t piece = 1; piece <= len; piece += piece < 4 ? 1 : len) {
+            int r = 0;
+            sc_http_init(http, "a.example");
+            for (size_t at = 0; at < len && r == 0; at += piece)
+                r = sc_http_feed(http, text + at, len - at < piece ? len - at : piece);
+            if (r != ROWS[i].result || http->requests != ROWS[i].requests)
+                fail_msg("row %zu by %zu: %d, %u requests: %s", i, piece, r, (unsigned)http->requests,
+                         ROWS[i].text);
+        }
+    }
+    free(http);
+}
+
+static void test_long_head(void **state)
+{
+    (void)state;
+    struct sc_http *http = malloc(sizeof *http);
+    int r;
+    sc_http_init(http, "a.example");
+    assert_int_equal(sc_http_feed(http, (const uint8_t *)"GET / HTTP/1.1\r\nA: ", 19), 0);
+    for (size_t i = 19; (r = sc_http_feed(http, (const uint8_t *)"x", 1)) == 0; i++)
+        assert_true(i < SC_PEEK_MAX);
+    assert_int_equal(r, -EPROTO);
+    free(http);
+}
+
+static int ask_and_hear(const char *protocol, const char *answer, enum sc_http_state *ret_state)
+{
+    struct sc_http *http = malloc(sizeof *http);
+    char text[200] = "GET / HTTP/1.1\r\n" OURS "Upgrade: ";
+    strncat(text, protocol, 50);
+    strncat(text, "\r\n\r\n", 5);
+    sc_http_init(http, "a.example");
+    assert_int_equal(sc_http_feed(http, (const uint8_t *)text, strlen(text)), 0);
+    assert_int_equal(http->state, SC_HTTP_ASKED);
+    int r = sc_http_answered(http, (const uint8_t *)answer, strlen(answer));
+    *ret_state = http->state;
+    free(http);
+    return r;
+}
+
+static void test_upgrades(void **state)
+{
+    (void)state;
+    enum sc_http_state now;
+    assert_int_equal(ask_and_hear("websocket", "HTTP/1.1 101 Switching", &now), 1);
+    assert_int_equal(now, SC_HTTP_UPGRADED);
+    assert_int_equal(ask_and_hear("websocket", "HTTP/1.1 200 OK", &now), 1);
+    assert_int_equal(now, SC_HTTP_HEAD);
+    assert_int_equal(ask_and_hear("h2c", "HTTP/1.1 404 Not", &now), 1);
+    assert_int_equal(now, SC_HTTP_HEAD);
+    assert_int_equal(ask_and_hear("h2c", "HTTP/1.1 101 Switching", &now), -EPROTO);
+    assert_int_equal(ask_and_hear("websocket", "HTTP/1.1", &now), 0);
+    assert_int_equal(now, SC_HTTP_ASKED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_long_head),
+                                       cmocka_unit_test(test_upgrades)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
