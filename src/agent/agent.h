@@ -10,7 +10,7 @@
 #include "agent/proto.h"
 
 #define SC_AGENT_ARGS_MAX 8192 /* arguments of one program; also its environment's entries */
-#define SC_AGENT_STAGE_FDS 2
+enum { SC_AGENT_FD_RULESET, SC_AGENT_FD_PROC, SC_AGENT_STAGE_FDS };
 
 /* What a command has of its own in the program stages. */
 struct sc_agent_entry {
@@ -40,6 +40,7 @@ struct sc_agent_program {
     char **argv, **env;
     const struct sc_agent_entry *entry;
     int runner; /* becomes descriptor 3; -1: it has three only */
+    int socket; /* becomes descriptor 4: its fork socket; -1: none */
 };
 /* Starts a program as a child of the caller. Its pid, or negative errno with `failed` filled. */
 pid_t sc_agent_spawn(struct sc_agent *agent, const struct sc_agent_program *program,

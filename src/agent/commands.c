@@ -1,6 +1,7 @@
 /* What the supervisor says about commands and file operations. Everything is checked against the state of the
  * channel; what an honest supervisor cannot say ends the cell. Some things it cannot avoid: until it has seen
  * a channel's end it may still send input, credit, signals and sizes for it. Those are ignored. */
+#include "agent/adopted.h"
 #include "agent/commands.h"
 
 #include <errno.h>
@@ -43,9 +44,11 @@ struct sc_command *sc_command_open(struct sc_commands *commands, uint16_t channe
         command->channel = channel;
         command->is_file = command->has_started = command->has_exited = command->is_over = false;
         command->was_signaled = command->timed_out = command->is_unread = false;
+        command->is_adopted = command->is_killed = false;
         command->owes = command->flags = 0;
-        command->report = command->terminal = -1;
-        command->operation = command->pid = 0;
+        command->report = command->terminal = command->socket = command->main = -1;
+        command->operation = command->helper = command->pid = 0;
+        command->look_ns = 0;
         command->start_ns = sc_now_ns();
         command->kill_ns = command->give_up_ns = command->runner_due = 0;
         memset(command->signals, 0, sizeof command->signals);
@@ -79,6 +82,8 @@ void sc_command_close(struct sc_commands *commands, struct sc_command *command)
     for (int i = 0; i < count; i++)
         sc_close(all[i]);
     sc_close(&command->report);
+    sc_close(&command->socket);
+    sc_close(&command->main);
     command->state = SC_COMMAND_FREE;
     commands->was_open[command->channel] = 1;
     commands->open--;
@@ -105,21 +110,38 @@ static void take_text(struct sc_commands *commands, struct sc_command *command, 
     strncpy(command->name, commands->text, sizeof command->name - 1);
     command->name[sizeof command->name - 1] = '\0';
     commands->assembling = NULL;
-    sc_command_start(commands, command);
+    if (command->is_adopted)
+        sc_adopted_begin(commands, command);
+    else
+        sc_command_start(commands, command);
 }
 
-static void take_command(struct sc_commands *commands, uint16_t channel, const uint8_t *payload, uint32_t len)
+/* A forked process has its arguments and its environment already, and no terminal. */
+static void check_order(struct sc_commands *commands, const struct sc_msg_command *order, bool adopt)
+{
+    uint32_t allowed = SC_COMMAND_STDIN | SC_COMMAND_RUNNER | SC_COMMAND_MERGE | SC_COMMAND_SOCKET;
+    if (!adopt)
+        allowed |= SC_COMMAND_PTY;
+    if (order->argc == 0 || order->argc > SC_AGENT_ARGS_MAX || order->envc > SC_AGENT_ARGS_MAX ||
+        order->text_len == 0 || order->text_len > SC_COMMAND_TEXT_MAX || order->flags & ~allowed ||
+        (adopt && (order->argc != 1 || order->envc)))
+        refuse(commands, adopt ? "ADOPT" : "COMMAND");
+    for (int i = 0; adopt && i < SC_COMMANDS_MAX; i++)
+        if (commands->list[i].state != SC_COMMAND_FREE && commands->list[i].is_adopted)
+            refuse(commands, "a second ADOPT");
+}
+
+static void take_command(struct sc_commands *commands, uint16_t channel, const uint8_t *payload, uint32_t len,
+                         bool adopt)
 {
     struct sc_msg_command order;
     if (len < sizeof order)
         refuse(commands, "size of COMMAND");
     memcpy(&order, payload, sizeof order);
-    if (order.argc == 0 || order.argc > SC_AGENT_ARGS_MAX || order.envc > SC_AGENT_ARGS_MAX ||
-        order.text_len == 0 || order.text_len > SC_COMMAND_TEXT_MAX ||
-        order.flags & ~(uint32_t)(SC_COMMAND_STDIN | SC_COMMAND_PTY | SC_COMMAND_RUNNER | SC_COMMAND_MERGE))
-        refuse(commands, "COMMAND");
+    check_order(commands, &order, adopt);
     struct sc_command *command = sc_command_open(commands, channel);
     command->state = SC_COMMAND_TEXTS;
+    command->is_adopted = adopt;
     command->order = order;
     command->flags = order.flags;
     command->outputs[SC_OUTPUT_OUT].credit = order.credit[SC_STREAM_OUT];
@@ -211,6 +233,16 @@ static void take_size(struct sc_commands *commands, struct sc_command *command, 
         ioctl(command->terminal, TIOCSWINSZ, &window);
 }
 
+static void take_adopted(struct sc_commands *commands, struct sc_command *command, const uint8_t *payload,
+                         uint32_t len)
+{
+    struct sc_msg_started adopted;
+    if (len != sizeof adopted || !command->is_adopted)
+        refuse(commands, "ADOPTED");
+    memcpy(&adopted, payload, sizeof adopted);
+    sc_adopted_take(commands, command, adopted.pid);
+}
+
 static void handle_running(struct sc_commands *commands, struct sc_command *command,
                            const struct sc_frame *frame, const uint8_t *payload)
 {
@@ -235,6 +267,9 @@ static void handle_running(struct sc_commands *commands, struct sc_command *comm
     case SC_MSG_RESIZE:
         take_size(commands, command, payload, frame->len);
         return;
+    case SC_MSG_ADOPTED:
+        take_adopted(commands, command, payload, frame->len);
+        return;
     }
     refuse(commands, "message out of place");
 }
@@ -255,8 +290,8 @@ void sc_commands_handle(struct sc_commands *commands, const struct sc_frame *fra
                 commands->list[i].owes |= SC_OWES_LISTED;
         return;
     }
-    if (frame->type == SC_MSG_COMMAND) {
-        take_command(commands, frame->channel, payload, frame->len);
+    if (frame->type == SC_MSG_COMMAND || frame->type == SC_MSG_ADOPT) {
+        take_command(commands, frame->channel, payload, frame->len, frame->type == SC_MSG_ADOPT);
         return;
     }
     if (frame->type == SC_MSG_FILE_OP) {

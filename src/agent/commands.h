@@ -54,16 +54,21 @@ struct sc_command {
     enum sc_command_state state;
     uint16_t channel;
     bool is_file, has_started, has_exited;
-    bool is_over; /* its shepherd or operation has said its last */
+    bool is_adopted, is_killed; /* adopted.h; its tree is being killed */
+    bool is_over;               /* its shepherd or operation has said its last */
     uint32_t owes;
     uint32_t flags;
     struct sc_msg_command order;
     struct sc_msg_file_op file;
     int report;      /* socket to the shepherd or operation */
     int terminal;    /* master side; also stands in stdin and stdout */
+    int socket;      /* the supervisor's end of a fork socket, until it is told */
+    int main;        /* pidfd of an adopted process, while it lives */
     pid_t operation; /* process of a file operation; 0 when it is buried */
+    pid_t helper;    /* that, or the shepherd; 0: none, or buried */
     pid_t pid;
     uint64_t start_ns, kill_ns, give_up_ns; /* 0: not set */
+    uint64_t look_ns;                       /* at an adopted process's tree */
     uint64_t signals[3];                    /* wanted, by enum sc_signal_whom; bit number − 1 */
     bool was_signaled, timed_out;
     bool is_unread; /* what stood in the runner's stream, when its reader went */
@@ -75,14 +80,14 @@ struct sc_command {
 };
 
 /* What a descriptor that is waited for belongs to. */
-enum sc_watched { SC_WATCHED_REPORT, SC_WATCHED_INPUT, SC_WATCHED_OUTPUT };
+enum sc_watched { SC_WATCHED_REPORT, SC_WATCHED_MAIN, SC_WATCHED_INPUT, SC_WATCHED_OUTPUT };
 struct sc_watch {
     struct sc_command *command; /* NULL: the supervisor's stream, for room */
     enum sc_watched what;
     int number; /* of the input or output */
 };
-/* The supervisor's stream; for each command its report, inputs and outputs. */
-#define SC_COMMANDS_POLLS (1 + SC_COMMANDS_MAX * (1 + SC_INPUTS + SC_OUTPUTS))
+/* The supervisor's stream; for each command its report, main process, inputs and outputs. */
+#define SC_COMMANDS_POLLS (1 + SC_COMMANDS_MAX * (2 + SC_INPUTS + SC_OUTPUTS))
 
 struct sc_commands {
     struct sc_agent *agent;
@@ -104,16 +109,26 @@ unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_poll
 /* Does what is due after a wait on those `count`: never blocks, passes few frames of each stream. */
 void sc_commands_step(struct sc_commands *commands, const struct pollfd *polls, unsigned count);
 /* A child of the agent has ended. */
-void sc_commands_buried(struct sc_commands *commands, pid_t pid);
+struct rusage;
+void sc_commands_buried(struct sc_commands *commands, pid_t pid, int status, const struct rusage *usage);
 
 /* ---- between the files of this part ---- */
 
 /* All texts are here: makes the streams and the process. What fails is owed as COMMAND_FAILED. */
 void sc_command_start(struct sc_commands *commands, struct sc_command *command);
+/* The pipes and sockets of a command: the program's ends into *launch, whose descriptors are the caller's. 0,
+ * or negative errno with *ret_object naming what it was about. */
+int sc_command_open_streams(struct sc_commands *commands, struct sc_command *command,
+                            struct sc_launch *launch, const char **ret_object);
 /* Takes a free slot for `channel`. */
 struct sc_command *sc_command_open(struct sc_commands *commands, uint16_t channel);
 /* Closes all that it has; its slot is free. */
 void sc_command_close(struct sc_commands *commands, struct sc_command *command);
+/* Its main process ended: EXIT is owed, behind what stands in its outputs. */
+void sc_command_exited(struct sc_command *command, const struct sc_msg_command_exit *end);
+/* A process that was no child of a command's main process any more: for a supervisor that had it forked. */
+void sc_command_orphan(struct sc_commands *commands, const struct sc_command *command,
+                       const struct sc_msg_orphan *orphan);
 /* Wants a signal sent; it is when the shepherd takes orders. */
 void sc_command_signal(struct sc_command *command, int number, uint32_t whom);
 /* Bytes for an input within its credit; the end after them. */

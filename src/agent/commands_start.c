@@ -77,6 +77,17 @@ static int open_runner(struct sc_command *command, struct sc_launch *launch)
     return sc_set_nonblocking(ends[0]);
 }
 
+/* For orders to fork: the supervisor's end goes out with the news of the start. */
+static int open_socket(struct sc_command *command, struct sc_launch *launch)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    launch->socket = ends[1];
+    command->socket = ends[0];
+    return 0;
+}
+
 static int open_streams(struct sc_command *command, struct ends *ends)
 {
     struct sc_launch *launch = &ends->launch;
@@ -100,6 +111,23 @@ static int open_streams(struct sc_command *command, struct ends *ends)
         ends->object = "runner's stream";
         r = open_runner(command, launch);
     }
+    if (r == 0 && command->flags & SC_COMMAND_SOCKET && !command->is_adopted) {
+        ends->object = "fork socket";
+        r = open_socket(command, launch);
+    }
+    return r;
+}
+
+int sc_command_open_streams(struct sc_commands *commands, struct sc_command *command,
+                            struct sc_launch *launch, const char **ret_object)
+{
+    struct ends ends = {.launch = SC_LAUNCH_NONE};
+    sc_agent_be_program(commands->agent);
+    int r = open_streams(command, &ends);
+    sc_agent_be_sealed(commands->agent);
+    if (r < 0)
+        *ret_object = ends.object;
+    *launch = ends.launch;
     return r;
 }
 
@@ -140,6 +168,7 @@ static int start_process(struct sc_commands *commands, struct sc_command *comman
                         commands->text + strlen(commands->text) + 1);
     if (pid == 0)
         sc_shepherd_main(commands->agent, &ends->launch);
+    command->helper = pid;
     if (command->is_file)
         command->operation = command->pid = pid;
     return 0;
@@ -147,16 +176,11 @@ static int start_process(struct sc_commands *commands, struct sc_command *comman
 
 void sc_command_start(struct sc_commands *commands, struct sc_command *command)
 {
-    struct ends ends = {.launch = {.report = -1,
-                                   .in = -1,
-                                   .out = -1,
-                                   .err = -1,
-                                   .runner = -1,
-                                   .pty_slave = -1,
-                                   .folder = command->is_file ? commands->agent->work_fd : -1,
-                                   .argc = command->order.argc,
-                                   .envc = command->order.envc,
-                                   .texts = commands->text}};
+    struct ends ends = {.launch = SC_LAUNCH_NONE};
+    ends.launch.folder = command->is_file ? commands->agent->work_fd : -1;
+    ends.launch.argc = command->order.argc;
+    ends.launch.envc = command->order.envc;
+    ends.launch.texts = commands->text;
     command->state = SC_COMMAND_RUNS;
     sc_agent_be_program(commands->agent);
     int r = command->is_file ? open_file_streams(command, &ends) : open_streams(command, &ends);
@@ -165,8 +189,9 @@ void sc_command_start(struct sc_commands *commands, struct sc_command *command)
         r = open_report(command, &ends);
     if (r == 0)
         r = start_process(commands, command, &ends);
-    int *const given[] = {&ends.launch.in,     &ends.launch.out,       &ends.launch.err,
-                          &ends.launch.runner, &ends.launch.pty_slave, &ends.launch.report};
+    int *const given[] = {&ends.launch.in,     &ends.launch.out,    &ends.launch.err,
+                          &ends.launch.runner, &ends.launch.socket, &ends.launch.pty_slave,
+                          &ends.launch.report};
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         sc_close(given[i]);
     if (r < 0) {

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/adopted.h"
 #include "agent/commands.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -47,10 +49,18 @@ static void watch_output(struct sc_commands *commands, struct sc_command *comman
               (struct sc_watch){command, SC_WATCHED_OUTPUT, number});
 }
 
+/* Orphans are told at once: without room for that, nothing is taken. */
+static bool may_take_reports(const struct sc_commands *commands, const struct sc_command *command)
+{
+    return command->report >= 0 && !(command->flags & SC_COMMAND_SOCKET && commands->blocked);
+}
+
 static void watch_command(struct sc_commands *commands, struct sc_command *command, struct pollfd *polls,
                           unsigned *count, uint64_t *due)
 {
-    if (command->report >= 0)
+    if (command->main >= 0)
+        watch(commands, polls, count, command->main, POLLIN, (struct sc_watch){command, SC_WATCHED_MAIN, 0});
+    if (may_take_reports(commands, command))
         watch(commands, polls, count, command->report, wants_order(command) ? POLLIN | POLLOUT : POLLIN,
               (struct sc_watch){command, SC_WATCHED_REPORT, 0});
     for (int n = 0; n < SC_INPUTS; n++)
@@ -75,6 +85,7 @@ unsigned sc_commands_watch(struct sc_commands *commands, struct pollfd *ret_poll
         watch_command(commands, command, ret_polls, &count, &due);
         sooner(&due, command->kill_ns);
         sooner(&due, command->give_up_ns);
+        sooner(&due, command->look_ns);
     }
     *ret_due_ns = due;
     return count;
@@ -91,10 +102,10 @@ static bool is_unread(const struct sc_command *command)
            (fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == ECONNRESET);
 }
 
-static void take_exit(struct sc_command *command, const struct sc_shepherd_report *report)
+void sc_command_exited(struct sc_command *command, const struct sc_msg_command_exit *end)
 {
     struct sc_input *runner = &command->inputs[SC_INPUT_RUNNER];
-    command->last.exit = report->exit;
+    command->last.exit = *end;
     command->last.exit.flags =
         (command->timed_out ? SC_EXIT_TIMED_OUT : 0) | (is_unread(command) ? SC_EXIT_UNREAD : 0);
     command->last.exit.runner_bytes = runner->passed;
@@ -142,11 +153,14 @@ static void take_report(struct sc_commands *commands, struct sc_command *command
         return;
     case SC_NEWS_EXIT:
         if (!command->is_file)
-            take_exit(command, report);
+            sc_command_exited(command, &report->exit);
         return;
     case SC_NEWS_GONE:
         if (!command->is_file)
             take_last(command);
+        return;
+    case SC_NEWS_ORPHAN:
+        sc_command_orphan(commands, command, &report->orphan);
         return;
     case SC_NEWS_DONE:
         if (command->is_file) {
@@ -162,9 +176,18 @@ static void take_report(struct sc_commands *commands, struct sc_command *command
     }
 }
 
+void sc_command_orphan(struct sc_commands *commands, const struct sc_command *command,
+                       const struct sc_msg_orphan *orphan)
+{
+    if (command->flags & SC_COMMAND_SOCKET)
+        sc_commands_say(commands, SC_MSG_ORPHAN, command->channel, orphan, sizeof *orphan);
+}
+
 static void read_report(struct sc_commands *commands, struct sc_command *command)
 {
     struct sc_shepherd_report report;
+    if (command->flags & SC_COMMAND_SOCKET && !sc_commands_may_say(commands))
+        return;
     ssize_t n = recv(command->report, &report, sizeof report, MSG_DONTWAIT);
     /* It ended without reading an order. The socket says that first, once, and then what it had told. */
     if (n < 0 && errno == ECONNRESET)
@@ -263,6 +286,24 @@ static void say_listed(struct sc_commands *commands, struct sc_command *command)
     sc_commands_say(commands, SC_MSG_LISTED, 0, &listed, sizeof listed);
 }
 
+static void say_started(struct sc_commands *commands, struct sc_command *command)
+{
+    struct {
+        struct sc_frame head;
+        struct sc_msg_started started;
+    } message = {.head = {sizeof message.started, SC_MSG_COMMAND_STARTED, command->channel},
+                 .started = {.pid = command->pid}};
+    if (command->socket < 0) {
+        sc_commands_say(commands, SC_MSG_COMMAND_STARTED, command->channel, &message.started,
+                        sizeof message.started);
+        return;
+    }
+    if (sc_send_fds(commands->agent->control, &message, sizeof message, &command->socket, 1) !=
+        (ssize_t)sizeof message)
+        sc_agent_end(); /* the supervisor is gone */
+    sc_close(&command->socket);
+}
+
 static void say_end(struct sc_commands *commands, struct sc_command *command)
 {
     if (command->is_file)
@@ -287,8 +328,7 @@ static bool say_next(struct sc_commands *commands, struct sc_command *command)
         say_listed(commands, command);
         command->owes &= ~(uint32_t)SC_OWES_LISTED;
     } else if (owes & SC_OWES_STARTED) {
-        const struct sc_msg_started started = {.pid = command->pid};
-        sc_commands_say(commands, SC_MSG_COMMAND_STARTED, command->channel, &started, sizeof started);
+        say_started(commands, command);
         command->owes &= ~(uint32_t)SC_OWES_STARTED;
     } else if (owes & SC_OWES_FAILED) {
         sc_commands_say(commands, SC_MSG_COMMAND_FAILED, command->channel, &command->last.failed,
@@ -307,7 +347,10 @@ static bool say_next(struct sc_commands *commands, struct sc_command *command)
 static void settle(struct sc_commands *commands, struct sc_command *command, uint64_t now)
 {
     look_at_time(commands, command, now);
-    send_orders(command);
+    if (command->is_adopted)
+        sc_adopted_settle(commands, command, now);
+    else
+        send_orders(command);
     give_credit(commands, command);
     /* What others wait for is tried without being asked: another process may have taken it meanwhile. */
     for (int n = 0; n < SC_OUTPUTS; n++)
@@ -317,11 +360,36 @@ static void settle(struct sc_commands *commands, struct sc_command *command, uin
         ;
 }
 
-void sc_commands_buried(struct sc_commands *commands, pid_t pid)
+static void forget(struct sc_command *command, pid_t pid)
 {
+    if (command->operation == pid)
+        command->operation = 0;
+    if (command->helper == pid)
+        command->helper = 0;
+}
+
+/* An adopted process has no shepherd: its orphans are ours, and so may be what was forked from it in turn. */
+void sc_commands_buried(struct sc_commands *commands, pid_t pid, int status, const struct rusage *usage)
+{
+    const struct sc_msg_orphan orphan = {.pid = pid,
+                                         .wait_status = status,
+                                         .user_ns = sc_timeval_ns(&usage->ru_utime),
+                                         .system_ns = sc_timeval_ns(&usage->ru_stime),
+                                         .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024};
+    bool of_helper = false;
     for (int i = 0; commands->open && i < SC_COMMANDS_MAX; i++)
-        if (commands->list[i].state == SC_COMMAND_RUNS && commands->list[i].operation == pid)
-            commands->list[i].operation = 0;
+        if (commands->list[i].state == SC_COMMAND_RUNS) {
+            of_helper |= commands->list[i].helper == pid;
+            forget(&commands->list[i], pid);
+        }
+    for (int i = 0; commands->open && !of_helper && i < SC_COMMANDS_MAX; i++) {
+        struct sc_command *command = &commands->list[i];
+        if (command->state != SC_COMMAND_RUNS || !command->is_adopted)
+            continue;
+        sc_command_orphan(commands, command, &orphan);
+        if (command->has_exited && !command->is_over)
+            command->look_ns = sc_now_ns();
+    }
 }
 
 void sc_commands_step(struct sc_commands *commands, const struct pollfd *polls, unsigned count)
@@ -339,6 +407,9 @@ void sc_commands_step(struct sc_commands *commands, const struct pollfd *polls, 
         switch (watch->what) {
         case SC_WATCHED_REPORT:
             read_report(commands, watch->command);
+            break;
+        case SC_WATCHED_MAIN:
+            sc_adopted_ended(commands, watch->command);
             break;
         case SC_WATCHED_INPUT:
             sc_input_flush(watch->command, &watch->command->inputs[watch->number]);

@@ -47,7 +47,9 @@ struct sc_image {
     struct sc_image_rlimit rlimits[SC_IMAGE_RLIMIT_MAX];
     uint64_t landlock_fs, landlock_scoped;
     uint32_t filter, n_insns; /* struct sock_filter array */
-    uint32_t argv, argc;      /* uint32_t offsets of strings */
+    uint32_t forkable_filter,
+        n_forkable_insns; /* of cells that can be forked; 0 of them: the plan has none */
+    uint32_t argv, argc;  /* uint32_t offsets of strings */
     uint32_t env, envc;
     uint32_t cwd, hostname;
     uint32_t agent_uid, program_uid; /* inside */

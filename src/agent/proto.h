@@ -19,10 +19,16 @@ enum sc_slot {
     SC_SLOT_VACANT,   /* mount namespace with nothing in it */
     SC_SLOT_NET,
     SC_SLOT_TIME,
-    SC_SLOT_USER,
+    SC_SLOT_USER,       /* the cell's own user namespace */
     SC_SLOT_SUPERVISOR, /* pidfd: readable when the supervisor is dead */
     SC_SLOT_ID_LOCK,    /* holds this cell's host uid for as long as the agent lives */
     SC_SLOT_WORKDISK,   /* detached mount of a disk-backed work folder */
+    SC_SLOT_BUILDER,    /* a child cell's agent: the stream to who makes its mounts */
+    SC_SLOT_MIDWIFE,    /* a child cell's midwife (src/cell/init_child.c): its socket to the supervisor */
+    SC_SLOT_PARENT,     /* the same: pid namespace of the parent cell, or pidfd of its agent */
+    SC_SLOT_OWNER,      /* the same, rootless: the user namespace that owns the template */
+    SC_SLOT_BIRTH,      /* the same, rootless: a mount namespace of it that shows a whole /proc */
+    SC_SLOT_V2,         /* the same: directory of the cell's v2 group */
     SC_SLOT_GROUP,      /* first of the v1 `tasks` files */
     SC_SLOT_GROUP_END = SC_SLOT_GROUP + 6,
     SC_SLOT_AGENT = SC_SLOT_GROUP_END, /* the agent's own image, close-on-exec */
@@ -49,6 +55,10 @@ enum sc_message {
     SC_MSG_SIGNAL,       /* struct sc_msg_signal */
     SC_MSG_LIST,         /* channel 0: asks for LISTED */
     SC_MSG_END,          /* channel 0: kills everybody and ends the cell */
+    SC_MSG_ADOPT,   /* as COMMAND, with one argument, its name: opens the channel for a process that is forked
+                       into the cell from outside */
+    SC_MSG_ADOPTED, /* struct sc_msg_started: that process; pid 0: there is none, the channel ends by FAILED
+                     */
     /* agent → supervisor */
     SC_MSG_READY = 64, /* every stage holds; descriptors: struct sc_ready_fds order */
     SC_MSG_STARTED,    /* exec succeeded */
@@ -67,16 +77,45 @@ enum sc_message {
     SC_MSG_COMMAND_FAILED, /* struct sc_msg_failed: it did not start; the channel is free */
     SC_MSG_FILE_DONE,      /* struct sc_msg_file_done: the operation ended; the channel is free */
     SC_MSG_LISTED,         /* channel 0: struct sc_msg_listed, one for each open channel */
+    SC_MSG_ADOPTING, /* answers ADOPT; descriptors: enum sc_adopt_fd, as `mask` of struct sc_msg_ready tells
+                      */
+    SC_MSG_ORPHAN,   /* struct sc_msg_orphan: a process of a command with SOCKET ended that was no child of
+                        its main process any more */
+};
+
+enum sc_boot_flag {
+    SC_BOOT_CHILD =
+        1 << 0, /* born in its own user namespace, below another cell; its mounts are made for it */
+    SC_BOOT_FORKABLE = 1 << 1, /* its programs can be forked into cells below it */
 };
 
 struct sc_boot {
     uint32_t version;
     uint32_t n_groups; /* tasks files at SC_SLOT_GROUP… */
     uint32_t host_uid,
-        host_gid; /* the program's, as the template's user namespace names them: owner of fresh mounts */
-    uint32_t pad;
+        host_gid;   /* the program's, as the template's user namespace names them: owner of fresh mounts */
+    uint32_t flags; /* enum sc_boot_flag */
     uint16_t rows, cols; /* of the terminal */
     char mutant[32];     /* test builds only: the stage that is left out */
+};
+
+/* Descriptors of a child cell for the process that is forked into it: the ends of its streams, then where it
+ * is to live. `mask` tells which are there. */
+enum sc_adopt_fd {
+    SC_ADOPT_IN,
+    SC_ADOPT_OUT,
+    SC_ADOPT_ERR,
+    SC_ADOPT_RUNNER,
+    SC_ADOPT_USER,
+    SC_ADOPT_PID,
+    SC_ADOPT_TIME,
+    SC_ADOPT_NET,
+    SC_ADOPT_IPC,
+    SC_ADOPT_UTS,
+    SC_ADOPT_CGROUP,
+    SC_ADOPT_ROOT,
+    SC_ADOPT_RULESET,
+    SC_ADOPT_COUNT
 };
 
 /* Descriptors that come with READY, in this order; `mask` in the payload tells which are there. */
@@ -128,6 +167,9 @@ enum sc_command_flag {
     SC_COMMAND_PTY = 1 << 1,    /* a terminal of its own: stdin and OUTPUT are its master side */
     SC_COMMAND_RUNNER = 1 << 2, /* descriptor 3 is a stream to the supervisor */
     SC_COMMAND_MERGE = 1 << 3,  /* stderr goes where stdout goes */
+    /* Descriptor 4 is a fork socket (src/agent/fork_order.h), whose other end comes with COMMAND_STARTED;
+     * orphans of the command are told. With ADOPT the supervisor has made it. */
+    SC_COMMAND_SOCKET = 1 << 4,
 };
 
 struct sc_msg_command {
@@ -165,6 +207,11 @@ struct sc_msg_command_exit {
     uint64_t user_ns, system_ns; /* of the main process and what it waited for */
     uint64_t rss_peak_bytes, wall_ns;
     uint64_t runner_bytes; /* so much input went into the runner's stream; no more will */
+};
+struct sc_msg_orphan {
+    int32_t pid;         /* inside the cell */
+    int32_t wait_status; /* as waitpid gives it */
+    uint64_t user_ns, system_ns, rss_peak_bytes;
 };
 struct sc_msg_listed {
     uint32_t channel, flags;

@@ -80,7 +80,7 @@ static void fail_file(struct server *server, const struct sc_frame *frame, const
 
 static bool is_of_commands(uint16_t type)
 {
-    return type >= SC_MSG_COMMAND && type <= SC_MSG_LIST;
+    return type >= SC_MSG_COMMAND && type <= SC_MSG_ADOPTED && type != SC_MSG_END;
 }
 
 /* A cell that stays: no file is half-way, and no program of the image's runs. */
@@ -169,7 +169,7 @@ static bool reap(struct server *server)
             return false;
         if (pid == server->program)
             report_end(server, status, &usage);
-        sc_commands_buried(&server->commands, pid);
+        sc_commands_buried(&server->commands, pid, status, &usage);
     }
     return true;
 }

@@ -33,6 +33,7 @@ struct shepherd {
     pid_t main; /* 0: its end is told */
     pid_t main_group;
     uint64_t start_ns;
+    bool tells_orphans;
     bool alone;  /* no child is left */
     bool fenced; /* its signals reach its descendants and nobody else */
 };
@@ -58,6 +59,19 @@ static void tell_exit(struct shepherd *shepherd, int status, const struct rusage
     tell(shepherd, &report);
 }
 
+/* Also of a command's ordinary ones: which of them was forked into another cell, the supervisor knows. */
+static void tell_orphan(const struct shepherd *shepherd, pid_t pid, int status, const struct rusage *usage)
+{
+    const struct sc_shepherd_report report = {
+        .news = SC_NEWS_ORPHAN,
+        .orphan = {.pid = pid,
+                   .wait_status = status,
+                   .user_ns = sc_timeval_ns(&usage->ru_utime),
+                   .system_ns = sc_timeval_ns(&usage->ru_stime),
+                   .rss_peak_bytes = (uint64_t)usage->ru_maxrss * 1024}};
+    tell(shepherd, &report);
+}
+
 /* The main process first, so that a storm of orphans cannot delay its verdict. Whether there may be more. */
 static bool reap(struct shepherd *shepherd)
 {
@@ -76,6 +90,8 @@ static bool reap(struct shepherd *shepherd)
             return false;
         if (pid == shepherd->main)
             tell_exit(shepherd, status, &usage);
+        else if (shepherd->tells_orphans)
+            tell_orphan(shepherd, pid, status, &usage);
     }
     return true;
 }
@@ -169,8 +185,9 @@ static int close_others(int *keep, size_t count)
 
 int sc_launch_arrange(const struct sc_agent *agent, struct sc_launch *launch)
 {
-    int keep[3 + 4 + SC_AGENT_STAGE_FDS] = {SC_SLOT_STDIN, SC_SLOT_STDOUT, SC_SLOT_STDERR};
-    int *const moved[] = {&launch->report, &launch->runner, &launch->pty_slave, &launch->folder};
+    int keep[3 + 5 + SC_AGENT_STAGE_FDS] = {SC_SLOT_STDIN, SC_SLOT_STDOUT, SC_SLOT_STDERR};
+    int *const moved[] = {&launch->report, &launch->runner, &launch->socket, &launch->pty_slave,
+                          &launch->folder};
     const int streams[3] = {launch->in, launch->out, launch->err};
     size_t n = 3;
     for (size_t i = 0; i < sizeof moved / sizeof moved[0]; i++) {
@@ -232,7 +249,7 @@ static pid_t spawn(struct sc_agent *agent, const struct sc_launch *launch, struc
     merge_environment(agent->image, texts + launch->argc, launch->envc, env);
     const struct sc_agent_entry entry = {.cwd = *at ? at : NULL, .pty_slave = launch->pty_slave};
     const struct sc_agent_program program = {
-        .argv = argv, .env = env, .entry = &entry, .runner = launch->runner};
+        .argv = argv, .env = env, .entry = &entry, .runner = launch->runner, .socket = launch->socket};
     return sc_agent_spawn(agent, &program, failed);
 }
 
@@ -266,7 +283,7 @@ static int become_shepherd(struct shepherd *shepherd)
 
 void sc_shepherd_main(struct sc_agent *agent, struct sc_launch *launch)
 {
-    struct shepherd shepherd = {.report = launch->report};
+    struct shepherd shepherd = {.report = launch->report, .tells_orphans = launch->socket >= 0};
     struct sc_shepherd_report report = {.news = SC_NEWS_FAILED};
     int r = sc_launch_arrange(agent, launch);
     shepherd.report = launch->report;
@@ -291,6 +308,7 @@ void sc_shepherd_main(struct sc_agent *agent, struct sc_launch *launch)
      * open: without anybody on its other side it would be gone for who comes later. */
     sc_sys_close_range(SC_SLOT_STDIN, SC_SLOT_STDERR, 0);
     sc_close(&launch->runner);
+    sc_close(&launch->socket);
     report.news = SC_NEWS_STARTED;
     tell(&shepherd, &report);
     serve(&shepherd);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,8 +45,10 @@ static pid_t number_of(const char *text)
     return *text == '\0' || *text == ' ' ? value : 0;
 }
 
-static pid_t parent_of(int proc, const char *pid)
+/* 0: of nobody here. Its state's letter in *ret_state, "" when it is gone. */
+static pid_t parent_of(int proc, const char *pid, char *ret_state)
 {
+    *ret_state = '\0';
     char path[32], text[STAT_MAX];
     size_t len = strlen(pid);
     if (len > 16)
@@ -57,30 +60,101 @@ static pid_t parent_of(int proc, const char *pid)
         return 0;
     const char *name_end = memrchr(text, ')', (size_t)n);
     /* ") S 123 " */
-    return name_end && text + n - name_end > 4 ? number_of(name_end + 4) : 0;
+    if (!name_end || text + n - name_end <= 4)
+        return 0;
+    *ret_state = name_end[2];
+    return number_of(name_end + 4);
 }
 
-/* One walk over all processes: how many descendants it found that were not known. */
-static unsigned walk(int proc, pid_t self)
+/* Calls `each` for every process but `self`. */
+static void for_all(int proc, pid_t self, void (*each)(int proc, const char *name, pid_t pid, void *data),
+                    void *data)
 {
     static char entries[32 * 1024] __attribute__((aligned(8)));
-    unsigned fresh = 0;
     lseek(proc, 0, SEEK_SET);
     for (long n; (n = syscall(SYS_getdents64, proc, entries, sizeof entries)) > 0;)
         for (long at = 0; at < n;) {
             const struct entry *entry = (const struct entry *)(entries + at);
             at += entry->size;
             pid_t pid = number_of(entry->name);
-            if (pid <= 0 || pid == self || is_found(pid))
-                continue;
-            pid_t parent = parent_of(proc, entry->name);
-            if (parent != self && !(parent > 0 && is_found(parent)))
-                continue;
-            found[pid / 64] |= 1ull << (pid % 64);
-            highest = pid > highest ? pid : highest;
-            fresh++;
+            if (pid > 0 && pid != self)
+                each(proc, entry->name, pid, data);
         }
-    return fresh;
+}
+
+static void mark(pid_t pid)
+{
+    found[pid / 64] |= 1ull << (pid % 64);
+    highest = pid > highest ? pid : highest;
+}
+
+static void forget_all(void)
+{
+    memset(found, 0, ((size_t)highest / 64 + 1) * sizeof found[0]);
+    highest = 0;
+}
+
+struct search {
+    pid_t self; /* its children count; 0: only those of who was found before */
+    unsigned fresh;
+};
+
+static void find_child(int proc, const char *name, pid_t pid, void *data)
+{
+    struct search *search = data;
+    char state;
+    if (is_found(pid))
+        return;
+    pid_t parent = parent_of(proc, name, &state);
+    if (parent <= 0 || (parent != search->self && !is_found(parent)))
+        return;
+    mark(pid);
+    search->fresh++;
+}
+
+/* One walk over all processes: how many descendants it found that were not known. */
+static unsigned walk(int proc, pid_t self, bool of_self)
+{
+    struct search search = {.self = of_self ? self : 0};
+    for_all(proc, self, find_child, &search);
+    return search.fresh;
+}
+
+struct others {
+    int number;
+    unsigned living;
+};
+
+/* One that is dead and not waited for yet is nobody's care any more. */
+static void signal_other(int proc, const char *name, pid_t pid, void *data)
+{
+    struct others *others = data;
+    char state;
+    if (is_found(pid))
+        return;
+    parent_of(proc, name, &state);
+    if (state == '\0' || state == 'Z' || state == 'X')
+        return;
+    others->living++;
+    if (others->number)
+        kill(pid, others->number);
+}
+
+unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number)
+{
+    struct others others = {.number = number};
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return 1; /* somebody may be left */
+    forget_all();
+    for (size_t i = 0; i < n_helpers; i++)
+        if (helpers[i] < (pid_t)PID_END)
+            mark(helpers[i]);
+    while (walk(proc, getpid(), false) > 0)
+        ;
+    for_all(proc, getpid(), signal_other, &others);
+    close(proc);
+    return others.living;
 }
 
 unsigned sc_tree_signal(int number)
@@ -89,9 +163,8 @@ unsigned sc_tree_signal(int number)
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
         return 0;
-    memset(found, 0, ((size_t)highest / 64 + 1) * sizeof found[0]);
-    highest = 0;
-    for (unsigned fresh; (fresh = walk(proc, getpid())) > 0;)
+    forget_all();
+    for (unsigned fresh; (fresh = walk(proc, getpid(), true)) > 0;)
         count += fresh;
     close(proc);
     for (pid_t pid = 1; pid <= highest; pid++)

@@ -53,14 +53,18 @@ static int find_program(struct child *child)
     return r;
 }
 
-/* Descriptors 0–2 are the stages' matter; 3 is the runner's stream where there is one. */
-static int keep_streams(int runner)
+/* Descriptors 0–2 are the stages' matter; 3 is the runner's stream and 4 the fork socket, where they are.
+ * Both stand above the slots until now. */
+static int keep_streams(const struct sc_agent_program *program)
 {
-    if (runner < 0)
-        return sc_sys_close_range(3, ~0u, 0);
-    if (dup2(runner, 3) < 0)
-        return -errno;
-    return sc_sys_close_range(4, ~0u, 0);
+    const int more[2] = {program->runner, program->socket};
+    for (int i = 0; i < 2; i++) {
+        if (more[i] < 0)
+            close(3 + i);
+        else if (dup2(more[i], 3 + i) < 0)
+            return -errno;
+    }
+    return sc_sys_close_range(5, ~0u, 0);
 }
 
 static int child_main(void *arg)
@@ -72,7 +76,7 @@ static int child_main(void *arg)
         _exit(1);
     r = find_program(child);
     if (r == 0)
-        r = keep_streams(program->runner);
+        r = keep_streams(program);
     if (r == 0) {
         execve(child->path, program->argv, program->env);
         r = -errno;
@@ -116,6 +120,6 @@ pid_t sc_agent_spawn_image(struct sc_agent *agent, struct sc_msg_failed *failed)
     }
     sc_agent_image_texts(image, image->argv, image->argc, argv);
     sc_agent_image_texts(image, image->env, image->envc, env);
-    const struct sc_agent_program program = {.argv = argv, .env = env, .runner = -1};
+    const struct sc_agent_program program = {.argv = argv, .env = env, .runner = -1, .socket = -1};
     return sc_agent_spawn(agent, &program, failed);
 }

@@ -21,6 +21,9 @@
 #ifndef CLONE_NEWCGROUP
 #define CLONE_NEWCGROUP 0x02000000
 #endif
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x00001000
+#endif
 #define SC_CLONE_INTO_CGROUP 0x200000000ull
 
 struct sc_clone_args {

@@ -140,7 +140,7 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
     int ends[2] = {-1, -1}, null = open("/dev/null", O_RDWR | O_CLOEXEC), r = null < 0 ? -errno : 0;
     if (r == 0 && child.as_root) {
         uint32_t uid = 0;
-        egress.id_lock = sc_ids_take(plan->host, &uid, err);
+        egress.id_lock = sc_ids_take(plan->host, 1, &uid, err);
         if (egress.id_lock < 0) {
             close(null);
             return egress.id_lock;

@@ -13,6 +13,7 @@ struct sc_enter {
     const struct sc_image *image;
     struct sc_boot boot;
     const char *object; /* for the report when a stage fails */
+    int root_fd;        /* CHILD: the root that was built, until it is entered; -1 */
     int mount_ns;       /* keeps the cell's mount namespace alive: nobody lives in it */
     int work_fd, tmp_fd, shm_fd;
     int proc_fd;  /* detached, writable /proc of the cell: AppArmor, and commands; -1 when not needed */
@@ -31,6 +32,12 @@ struct sc_enter {
 
 /* Runs one stage, unless this is a test build told to leave it out. */
 int sc_enter_stage(struct sc_enter *enter, const char *name, int (*stage)(struct sc_enter *));
+
+/* init_child.c: the birth of a child cell's agent. Called with the image mapped and BOOT read; returns in the
+ * agent, process 1 of the cell, and ends every other process that takes part. */
+void sc_enter_be_born(struct sc_enter *enter);
+/* What enter_mounts has made in a child cell's builder, taken by its agent. */
+int sc_enter_take_mounts(struct sc_enter *enter);
 
 /* Decimal text of a number, for mount options: returns `buf`. */
 char *sc_enter_number(uint64_t value, char buf[24]);

@@ -25,9 +25,25 @@ static long load(const struct sock_fprog *program)
     return r;
 }
 
+/* The chain of programs that can be forked has no listener, so that each child's can have one: what they have
+ * reported is ENOSYS. */
+static int enter_forkable(struct sc_enter *enter)
+{
+    const struct sc_image *image = enter->image;
+    struct sock_fprog program = {.len = (unsigned short)image->n_forkable_insns,
+                                 .filter =
+                                     (struct sock_filter *)sc_image_text(image, image->forkable_filter)};
+    enter->object = "seccomp";
+    if (image->n_forkable_insns == 0)
+        return -EINVAL;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
 int enter_filter(struct sc_enter *enter)
 {
     const struct sc_image *image = enter->image;
+    if (enter->boot.flags & SC_BOOT_FORKABLE)
+        return enter_forkable(enter);
     struct sock_fprog program = {.len = (unsigned short)image->n_insns,
                                  .filter = (struct sock_filter *)sc_image_text(image, image->filter)};
     enter->object = "seccomp";

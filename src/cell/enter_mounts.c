@@ -134,6 +134,10 @@ int enter_mounts(struct sc_enter *enter)
 {
     const struct sc_image *image = enter->image;
     int mounts[SC_IMAGE_FRESH_MAX];
+    /* A child cell's agent has no right to the template; its builder, which has, comes here with the flag
+     * off. */
+    if (enter->boot.flags & SC_BOOT_CHILD)
+        return sc_enter_take_mounts(enter);
     int r = make_all(enter, mounts);
     if (r < 0)
         return r;

@@ -11,6 +11,9 @@
 
 int enter_priority(struct sc_enter *enter)
 {
+    /* A child cell's was set by its midwife, who has the right. */
+    if (enter->boot.flags & SC_BOOT_CHILD)
+        return 0;
     enter->nice = getpriority(PRIO_PROCESS, 0);
     (void)setpriority(PRIO_PROCESS, 0, enter->nice - AHEAD);
     return 0;

@@ -14,8 +14,21 @@
 
 #include "cell/enter.h"
 
+/* A child cell's agent was born in the vacant namespace. */
+static int enter_built_root(struct sc_enter *enter)
+{
+    enter->object = "/";
+    if (fchdir(enter->root_fd) < 0 || chroot(".") < 0)
+        return -errno;
+    close(enter->root_fd);
+    enter->root_fd = -1;
+    return 0;
+}
+
 int enter_vacant(struct sc_enter *enter)
 {
+    if (enter->boot.flags & SC_BOOT_CHILD)
+        return enter_built_root(enter);
     enter->object = "/";
     int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)

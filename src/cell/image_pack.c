@@ -84,6 +84,11 @@ static void pack_run(struct packer *packer, const struct sc_plan *plan, struct s
     image->n_rlimits = (uint32_t)plan->n_rlimits;
     image->filter = put(packer, plan->filter->insns, plan->filter->n_insns * sizeof(struct sock_filter));
     image->n_insns = plan->filter->n_insns;
+    if (plan->forkable) {
+        const struct sc_filter *forkable = sc_filter_forkable();
+        image->forkable_filter = put(packer, forkable->insns, forkable->n_insns * sizeof(struct sock_filter));
+        image->n_forkable_insns = forkable->n_insns;
+    }
     image->argv = put_list(packer, &plan->argv);
     image->argc = (uint32_t)plan->argv.n;
     image->env = put_list(packer, &plan->env);

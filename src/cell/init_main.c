@@ -212,9 +212,10 @@ static void hold_streams(void)
             sc_agent_fail(SC_SLOT_CONTROL, "agent", "streams", -errno);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static struct sc_enter enter = {.mount_ns = -1,
+    static struct sc_enter enter = {.root_fd = -1,
+                                    .mount_ns = -1,
                                     .work_fd = -1,
                                     .tmp_fd = -1,
                                     .shm_fd = -1,
@@ -228,6 +229,8 @@ int main(void)
     enter.image = map_image();
     read_boot(&enter.boot);
     hold_streams();
+    if (argc > 0 && !strcmp(argv[0], "midwife"))
+        sc_enter_be_born(&enter);
     for (size_t i = 0; i < COUNT(AGENT_STAGES); i++) {
         int r = sc_enter_stage(&enter, AGENT_STAGES[i].name, AGENT_STAGES[i].run);
         if (r < 0)

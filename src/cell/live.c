@@ -39,7 +39,7 @@
 
 /* ---- what is waited for ---- */
 
-static void watch(struct sc_live *live, enum sc_live_source source, int fd, uint32_t events)
+static void watch(struct sc_live *live, unsigned source, int fd, uint32_t events)
 {
     uint32_t *now = &live->watched[source];
     struct epoll_event event = {.events = events, .data.u32 = source};
@@ -54,10 +54,22 @@ static void watch(struct sc_live *live, enum sc_live_source source, int fd, uint
         sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "epoll_ctl: %s", strerror(errno));
 }
 
+void sc_live_watch_source(struct sc_live *live, unsigned source, int fd, uint32_t events)
+{
+    if (events != SC_LIVE_UNWATCHED || live->watched[source] != SC_LIVE_UNWATCHED)
+        watch(live, source, fd, events);
+}
+
 static void unwatch(struct sc_live *live, enum sc_live_source source, int fd)
 {
     if (live->watched[source] != SC_LIVE_UNWATCHED)
         watch(live, source, fd, SC_LIVE_UNWATCHED);
+}
+
+static void watch_notices(struct sc_live *live, enum sc_live_source source, const struct sc_notices *notices)
+{
+    if (notices->listener >= 0)
+        watch(live, source, notices->listener, notices->next_ns > sc_now_ns() ? 0 : EPOLLIN);
 }
 
 void sc_live_watch(struct sc_live *live)
@@ -65,9 +77,9 @@ void sc_live_watch(struct sc_live *live)
     if (live->phase != SC_LIVE_LIVES)
         return;
     watch(live, SC_LIVE_CONTROL, live->cell.control, EPOLLIN | (sc_live_queued(live) ? EPOLLOUT : 0));
-    if (live->notices.listener >= 0)
-        watch(live, SC_LIVE_NOTICE, live->notices.listener,
-              live->notices.next_ns > sc_now_ns() ? 0 : EPOLLIN);
+    watch_notices(live, SC_LIVE_NOTICE, &live->notices);
+    watch_notices(live, SC_LIVE_NOTICE_FORK, &live->fork_notices);
+    sc_live_fork_watch(live);
 }
 
 /* Nothing of the stream matters any more, but whether what was said last has been read. */
@@ -137,6 +149,8 @@ static void tell_end(struct sc_live *live)
         unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
     if (live->cell.egress.control >= 0)
         unwatch(live, SC_LIVE_EGRESS, live->cell.egress.control);
+    if (live->fork_notices.listener >= 0)
+        unwatch(live, SC_LIVE_NOTICE_FORK, live->fork_notices.listener);
     live->phase = SC_LIVE_ENDED;
     sc_live_ops_abandon(live);
     if (live->events.ended)
@@ -152,7 +166,8 @@ static void bury(struct sc_live *live)
             hang_up(live, SC_LIVE_LOST);
     }
     sc_live_look_at_memory(live);
-    sc_cell_reap(&live->cell, &live->death);
+    if (live->cell.pid > 0) /* else its parent's end has done it */
+        sc_cell_reap(&live->cell, &live->death);
     if (!live->has_reason && died_of_memory(live)) {
         live->why = SC_STATUS_OUT_OF_MEMORY;
         snprintf(live->message, sizeof live->message, "the cell ran out of memory");
@@ -191,16 +206,18 @@ static void on_memory_event(struct sc_live *live)
     }
 }
 
-static void on_notice(struct sc_live *live, uint32_t events)
+static void on_notice(struct sc_live *live, enum sc_live_source source, uint32_t events)
 {
+    bool of_fork = source == SC_LIVE_NOTICE_FORK;
+    struct sc_notices *notices = of_fork ? &live->fork_notices : &live->notices;
     if (events & EPOLLIN) {
-        sc_notices_take(&live->notices);
+        sc_notices_take(notices);
         return;
     }
     /* Nobody is left under the filter. */
-    unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
-    live->notices.listener = -1;
-    sc_close(&live->ready[SC_READY_NOTIFY]);
+    unwatch(live, source, notices->listener);
+    notices->listener = -1;
+    sc_close(of_fork ? &live->fork_listener : &live->ready[SC_READY_NOTIFY]);
 }
 
 static void on_control(struct sc_live *live, uint32_t events)
@@ -266,6 +283,8 @@ uint64_t sc_live_next_ns(const struct sc_live *live)
     uint64_t next = UINT64_MAX;
     if (live->phase == SC_LIVE_ENDED)
         return next;
+    if (live->phase != SC_LIVE_LIVES && live->children)
+        return sc_now_ns() + LOOK_EVERY_NS;
     if (live->phase != SC_LIVE_LIVES)
         return live->over_ns + (live->phase == SC_LIVE_LOST ? LOST_PATIENCE_NS : DEATH_PATIENCE_NS);
     if (!live->has_ready)
@@ -276,12 +295,18 @@ uint64_t sc_live_next_ns(const struct sc_live *live)
         next = sc_min_u64(next, live->look_ns);
     if (live->watched[SC_LIVE_NOTICE] == 0)
         next = sc_min_u64(next, live->notices.next_ns);
-    return next;
+    if (live->watched[SC_LIVE_NOTICE_FORK] == 0)
+        next = sc_min_u64(next, live->fork_notices.next_ns);
+    return sc_min_u64(next, sc_live_fork_next_ns(live));
 }
 
 static void check_clocks(struct sc_live *live)
 {
     uint64_t now = sc_now_ns();
+    if (live->phase == SC_LIVE_LIVES)
+        sc_live_fork_clock(live, now);
+    else
+        sc_live_reap_children(live);
     if (live->look_ns && now >= live->look_ns) {
         live->look_ns = now < live->look_until_ns ? now + LOOK_EVERY_NS : 0;
         sc_live_look_at_memory(live);
@@ -302,22 +327,34 @@ static void check_clocks(struct sc_live *live)
     }
 }
 
+static void on_forks(struct sc_live *live, const uint32_t *seen)
+{
+    if (seen[SC_LIVE_REPORT] && live->fork.report >= 0)
+        sc_live_fork_report(live);
+    for (unsigned i = 0; i < SC_COMMANDS_MAX; i++)
+        if (seen[SC_LIVE_SOURCES + i] && live->ops[i].state != SC_OP_FREE && live->ops[i].fork_socket >= 0)
+            sc_live_fork_answer(live, &live->ops[i]);
+}
+
 /* The stream is read before anything else is looked at: what the agent said in time counts. */
 int sc_live_step(struct sc_live *live, struct sc_err *err)
 {
-    struct epoll_event events[SC_LIVE_SOURCES];
-    uint32_t seen[SC_LIVE_SOURCES] = {0};
+    struct epoll_event events[SC_LIVE_SOURCES + SC_COMMANDS_MAX];
+    uint32_t seen[SC_LIVE_SOURCES + SC_COMMANDS_MAX] = {0};
     if (live->phase == SC_LIVE_ENDED)
         return 0;
-    int n = epoll_wait(live->epoll, events, SC_LIVE_SOURCES, 0);
+    int n = epoll_wait(live->epoll, events, SC_LIVE_SOURCES + SC_COMMANDS_MAX, 0);
     if (n < 0 && errno != EINTR)
         return sc_err_sys(err, -errno, "epoll_wait");
     for (int i = 0; i < n; i++)
         seen[events[i].data.u32] = events[i].events;
     if (seen[SC_LIVE_CONTROL] && live->phase == SC_LIVE_LIVES)
         on_control(live, seen[SC_LIVE_CONTROL]);
+    on_forks(live, seen);
     if (seen[SC_LIVE_NOTICE] && live->notices.listener >= 0)
-        on_notice(live, seen[SC_LIVE_NOTICE]);
+        on_notice(live, SC_LIVE_NOTICE, seen[SC_LIVE_NOTICE]);
+    if (seen[SC_LIVE_NOTICE_FORK] && live->fork_notices.listener >= 0)
+        on_notice(live, SC_LIVE_NOTICE_FORK, seen[SC_LIVE_NOTICE_FORK]);
     if (seen[SC_LIVE_EGRESS] && live->cell.egress.control >= 0)
         on_egress(live);
     if (seen[SC_LIVE_MEMORY])
@@ -378,13 +415,18 @@ static struct sc_live *make(struct sc_works *works, struct sc_cell *cell, const 
     live->begun_ns = sc_now_ns();
     for (int i = 0; i < SC_READY_COUNT; i++)
         live->ready[i] = -1;
-    for (int i = 0; i < SC_LIVE_SOURCES; i++)
+    for (int i = 0; i < SC_LIVE_SOURCES + SC_COMMANDS_MAX; i++)
         live->watched[i] = SC_LIVE_UNWATCHED;
+    live->fork = SC_LIVE_FORK_NONE;
+    live->fork_listener = -1;
+    live->forkable = works->plan->forkable;
     live->notices = (struct sc_notices){.plan = works->plan,
                                         .space = &live->cell.space,
                                         .listener = -1,
                                         .refused = note_denial,
                                         .userdata = live};
+    live->fork_notices = live->notices;
+    live->fork_notices.exec_used = true; /* what was forked runs already */
     sc_result_init(&live->told, 0, 0);
     live->epoll = epoll_create1(EPOLL_CLOEXEC);
     return live;
@@ -430,8 +472,15 @@ void sc_live_close(struct sc_live *live)
     static const struct sc_mourner nobody = {NULL, NULL}; /* such a cell has no streams of its own */
     if (!live)
         return;
+    sc_live_leave_kin(live);
     /* Also of an ended one, when it was one that does not die. */
     sc_cell_bury(&live->cell, &nobody, &live->death, NULL);
+    sc_live_fork_over(live);
+    sc_live_drop_fds(live);
+    sc_close(&live->fork_listener);
+    for (size_t i = 0; i < SC_COMMANDS_MAX; i++)
+        if (live->ops[i].state != SC_OP_FREE)
+            sc_close(&live->ops[i].fork_socket);
     sc_works_release(live->works, &live->cell);
     for (int i = 0; i < SC_READY_COUNT; i++)
         sc_close(&live->ready[i]);

@@ -19,8 +19,8 @@ struct sc_live_op *sc_live_find(struct sc_live *live, uint16_t id)
     return op && op->state != SC_OP_FREE && op->id == id ? op : NULL;
 }
 
-static struct sc_live_op *take_slot(struct sc_live *live, const struct sc_live_op_events *events,
-                                    void *userdata)
+struct sc_live_op *sc_live_take_slot(struct sc_live *live, const struct sc_live_op_events *events,
+                                     void *userdata)
 {
     for (size_t i = 0; i < SC_COMMANDS_MAX; i++) {
         struct sc_live_op *op = &live->ops[i];
@@ -28,6 +28,7 @@ static struct sc_live_op *take_slot(struct sc_live *live, const struct sc_live_o
             continue;
         *op = (struct sc_live_op){
             .id = (uint16_t)(1 + i + (size_t)live->turns[i] * SC_COMMANDS_MAX),
+            .fork_socket = -1,
             .events = events,
             .userdata = userdata,
         };
@@ -37,9 +38,15 @@ static struct sc_live_op *take_slot(struct sc_live *live, const struct sc_live_o
     return NULL;
 }
 
-struct sc_live_op sc_live_op_over(struct sc_live_op *op)
+struct sc_live_op sc_live_op_over(struct sc_live *live, struct sc_live_op *op)
 {
     struct sc_live_op over = *op;
+    if (sc_live_fork_has(live, op))
+        sc_live_fork_over(live);
+    if (op->fork_socket >= 0)
+        sc_live_watch_source(live, SC_LIVE_SOURCES + (unsigned)(op - live->ops), op->fork_socket,
+                             SC_LIVE_UNWATCHED);
+    sc_close(&op->fork_socket);
     op->state = SC_OP_FREE;
     return over;
 }
@@ -50,7 +57,7 @@ void sc_live_ops_abandon(struct sc_live *live)
     for (size_t i = 0; i < SC_COMMANDS_MAX; i++) {
         if (live->ops[i].state == SC_OP_FREE)
             continue;
-        struct sc_live_op op = sc_live_op_over(&live->ops[i]);
+        struct sc_live_op op = sc_live_op_over(live, &live->ops[i]);
         bool ran = op.state == SC_OP_STARTED || op.state == SC_OP_EXITED;
         bool is_last = live->last_type == SC_MSG_RUNNER_INPUT && live->last_channel == op.id;
         if (live->is_unread && is_last && op.state == SC_OP_STARTED && op.events->unread)
@@ -77,7 +84,7 @@ void sc_live_ops_room(struct sc_live *live)
 }
 
 /* Whether one more operation can be taken now, whose messages are this long. */
-static int may_open(const struct sc_live *live, size_t len, struct sc_err *err)
+int sc_live_may_open(const struct sc_live *live, size_t len, struct sc_err *err)
 {
     if (live->phase != SC_LIVE_LIVES)
         return sc_err_set(err, SC_ERR_SANDBOX, -ESHUTDOWN, "the cell has ended");
@@ -139,8 +146,8 @@ static int gather_texts(const struct sc_command *command, struct sc_msg_command 
     return r < 0 ? sc_err_sys(err, r, "command") : 0;
 }
 
-static void open_streams(struct sc_live_op *op, const struct sc_command *command,
-                         struct sc_msg_command *order)
+void sc_live_open_streams(struct sc_live_op *op, const struct sc_command *command,
+                          struct sc_msg_command *order)
 {
     uint32_t flags = command->flags;
     bool apart = !(flags & (SC_COMMAND_PTY | SC_COMMAND_MERGE));
@@ -176,12 +183,12 @@ int sc_live_command(struct sc_live *live, const struct sc_command *command,
     if (r < 0)
         return r;
     order.text_len = (uint32_t)texts.len;
-    r = may_open(live, texts.len, err);
+    r = sc_live_may_open(live, texts.len, err);
     if (r == 0) {
-        struct sc_live_op *op = take_slot(live, events, userdata);
+        struct sc_live_op *op = sc_live_take_slot(live, events, userdata);
         op->state = SC_OP_ASKED;
         op->flags = command->flags;
-        open_streams(op, command, &order);
+        sc_live_open_streams(op, command, &order);
         *ret_id = op->id;
         send_command(live, op->id, &order, &texts);
     }
@@ -225,14 +232,14 @@ int sc_live_file(struct sc_live *live, const struct sc_file_op *file, const stru
     if (r == 0 && file->kind == SC_FILE_RENAME)
         r = check_path(file->to, err);
     if (r == 0)
-        r = may_open(live, sizeof order + sizeof paths, err);
+        r = sc_live_may_open(live, sizeof order + sizeof paths, err);
     if (r < 0)
         return r;
     size_t len = strlen(file->path) + 1, to_len = file->kind == SC_FILE_RENAME ? strlen(file->to) + 1 : 0;
     memcpy(paths, file->path, len);
     if (to_len)
         memcpy(paths + len, file->to, to_len);
-    struct sc_live_op *op = take_slot(live, events, userdata);
+    struct sc_live_op *op = sc_live_take_slot(live, events, userdata);
     op->state = SC_OP_FILE_ASKED;
     open_input(op, SC_STREAM_IN, writes(file->kind));
     order.credit = open_output(op, SC_STREAM_OUT, reads(file->kind), file->window);

@@ -14,6 +14,7 @@
 #define SC_CELL_LIVE_PARTS_H
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/frame.h"
 #include "cell/live.h"
 #include "cell/make.h"
@@ -21,11 +22,14 @@
 
 enum sc_live_phase { SC_LIVE_LIVES, SC_LIVE_LOST, SC_LIVE_KILLED, SC_LIVE_ENDED };
 
+/* After these, one for each operation's slot: its fork socket. */
 enum sc_live_source {
     SC_LIVE_CONTROL,
     SC_LIVE_PIDFD,
     SC_LIVE_MEMORY,
-    SC_LIVE_NOTICE,
+    SC_LIVE_NOTICE,      /* refused calls of what the agent started */
+    SC_LIVE_NOTICE_FORK, /* of what was forked into the cell */
+    SC_LIVE_REPORT,      /* of a process that is being forked into it */
     SC_LIVE_EGRESS,
     SC_LIVE_SOURCES
 };
@@ -59,11 +63,37 @@ struct sc_live_op {
     enum sc_live_op_state state;
     uint16_t id; /* channel */
     uint32_t flags;
+    int fork_socket; /* ours; -1: none */
     const struct sc_live_op_events *events;
     void *userdata;
     struct sc_live_input in[SC_STREAM_RUNNER + 1]; /* by stream number: IN, RUNNER */
     struct sc_live_output out[SC_STREAM_RUNNER + 1];
 };
+
+/* The process that is forked into this cell: there is one at a time. */
+struct sc_live_fork {
+    uint16_t op;   /* the operation's channel; 0: there is none */
+    uint16_t from; /* the program's, in the cell above */
+    uint32_t id;   /* of the order */
+    char *cwd;     /* of the order */
+    int report;    /* ours; -1: closed, or at its end */
+    int socket;    /* ours, of a forkable child's fork socket, until it has started */
+    int listener;  /* the child's filter's */
+    bool is_ordered, has_answer, has_report, may_go;
+    pid_t above;       /* its number in the cell above */
+    uint64_t since_ns; /* of what is waited for: answer and report, then the cell above's word of its end */
+    bool has_failed;
+    struct sc_msg_failed failed;
+    struct { /* where the child is to be: what was lent is what it has to have */
+        uint64_t device, inode;
+    } places[SC_ADOPT_COUNT];
+    bool has_ended; /* the report's socket, without one */
+    pid_t sender;   /* who reported, in our own namespace */
+    bool has_exit, has_orphan, is_gone, is_told;
+    struct sc_msg_command_exit exit;
+    struct sc_msg_orphan orphan;
+};
+#define SC_LIVE_FORK_NONE ((struct sc_live_fork){.report = -1, .socket = -1, .listener = -1})
 
 struct sc_live {
     struct sc_works *works;
@@ -83,7 +113,7 @@ struct sc_live {
     uint64_t over_ns; /* when it became LOST or KILLED */
 
     int epoll;
-    uint32_t watched[SC_LIVE_SOURCES]; /* events asked for; SC_LIVE_UNWATCHED */
+    uint32_t watched[SC_LIVE_SOURCES + SC_COMMANDS_MAX]; /* events asked for; SC_LIVE_UNWATCHED */
     struct sc_frame_reader reader;
     struct sc_buf queue; /* what the stream had no room for */
     size_t queue_done;   /* of it, sent */
@@ -94,7 +124,15 @@ struct sc_live {
     struct sc_live_op ops[SC_COMMANDS_MAX];
     uint8_t turns[SC_COMMANDS_MAX]; /* of the slot's channels */
 
-    struct sc_notices notices;
+    struct sc_notices notices, fork_notices;
+    bool forkable; /* its programs can be forked into cells below it */
+    struct sc_live *parent, *children,
+        *other;      /* the cell above; the first below; the next of the same parent */
+    uint32_t orders; /* so many were sent to its programs */
+    struct sc_live_fork fork;
+    int fork_listener;   /* of what was forked into it, as long as anything lives under it */
+    int fds[SC_FDS_MAX]; /* came, and no message has taken them yet */
+    size_t n_fds;
     struct sc_result told;                       /* its last denial, and limits that were hit */
     uint64_t memory_kills, memory_ns;            /* as counted so far, and when that was last more */
     uint64_t look_ns, look_until_ns;             /* at the count again; 0: not */
@@ -119,6 +157,8 @@ bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns);
 
 /* live_read.c: what the agent says, as much as one step may take. False: the stream is at its end. */
 bool sc_live_read(struct sc_live *live, unsigned fills);
+/* Closes descriptors that no message has taken. */
+void sc_live_drop_fds(struct sc_live *live);
 
 /* live_send.c: a frame of up to two pieces, now or when the stream has room. */
 void sc_live_say(struct sc_live *live, uint16_t type, uint16_t channel, const void *head, size_t head_len,
@@ -128,10 +168,47 @@ size_t sc_live_queued(const struct sc_live *live);
 /* Whether so many bytes that can wait may be queued now. */
 bool sc_live_has_room(const struct sc_live *live, size_t len);
 
+/* live.c: waits for a source with its descriptor; SC_LIVE_UNWATCHED: no more. */
+void sc_live_watch_source(struct sc_live *live, unsigned source, int fd, uint32_t events);
+/* live_fork.c: what else is watched, and when the next of it is due. */
+void sc_live_fork_watch(struct sc_live *live);
+uint64_t sc_live_fork_next_ns(const struct sc_live *live);
+void sc_live_fork_clock(struct sc_live *live, uint64_t now);
+/* What the agent says of it: 0 or -EPROTO. Lent descriptors are taken, also on failure. */
+int sc_live_fork_lent(struct sc_live *live, struct sc_live_op *op, uint32_t mask);
+bool sc_live_fork_has(const struct sc_live *live, const struct sc_live_op *op);
+int sc_live_fork_started(struct sc_live *live, struct sc_live_op *op);
+int sc_live_fork_exited(struct sc_live *live, struct sc_live_op *op, const struct sc_msg_command_exit *told);
+/* True: `gone` has to wait until `exited` was told. */
+bool sc_live_fork_gone(struct sc_live *live, struct sc_live_op *op);
+void sc_live_fork_failed(struct sc_live *live, struct sc_msg_failed *failed);
+void sc_live_fork_orphan(struct sc_live *live, const struct sc_live_op *op,
+                         const struct sc_msg_orphan *orphan);
+/* Readable: the report's socket, or a program's fork socket. */
+void sc_live_fork_report(struct sc_live *live);
+void sc_live_fork_answer(struct sc_live *live, struct sc_live_op *op);
+/* Closes what it has; the operation is over. */
+void sc_live_fork_over(struct sc_live *live);
+/* live_kin.c: waits for those of its children that are dead; the kernel lets a cell end only then. */
+void sc_live_reap_children(struct sc_live *live);
+/* Before it is closed: ends its children, and leaves its parent. */
+void sc_live_leave_kin(struct sc_live *live);
+/* live_fork_check.c: whether that process is what a program of the cell is. 0 with its number inside, -EPERM
+ * with *ret_what naming what it is not, or another negative errno. */
+int sc_live_fork_check(const struct sc_live *live, pid_t pid, pid_t *ret_inside, const char **ret_what);
+
+/* live_read.c: tells `exited`, and counts. */
+void sc_live_tell_exit(struct sc_live *live, struct sc_live_op *op, const struct sc_msg_command_exit *told);
+/* live_ops.c: what opens an operation. */
+int sc_live_may_open(const struct sc_live *live, size_t len, struct sc_err *err);
+struct sc_live_op *sc_live_take_slot(struct sc_live *live, const struct sc_live_op_events *events,
+                                     void *userdata);
+void sc_live_open_streams(struct sc_live_op *op, const struct sc_command *command,
+                          struct sc_msg_command *order);
 /* live_ops.c: NULL when there is no such operation. */
 struct sc_live_op *sc_live_find(struct sc_live *live, uint16_t id);
 /* Frees the slot and returns what its last callback needs. */
-struct sc_live_op sc_live_op_over(struct sc_live_op *op);
+struct sc_live_op sc_live_op_over(struct sc_live *live, struct sc_live_op *op);
 /* Tells every operation that is open that it is over. */
 void sc_live_ops_abandon(struct sc_live *live);
 /* Those whose writes had to wait for the queue. */

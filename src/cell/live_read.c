@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,39 @@
 
 /* ---- about one operation; each returns 0 or -EPROTO ---- */
 
+/* The fork socket comes with the news of the start; a forked child's was made here. */
+static int take_socket(struct sc_live *live, struct sc_live_op *op)
+{
+    if (sc_live_fork_has(live, op))
+        return sc_live_fork_started(live, op);
+    if (!(op->flags & SC_COMMAND_SOCKET))
+        return 0;
+    if (live->n_fds != 1)
+        return -EPROTO;
+    op->fork_socket = live->fds[0];
+    live->n_fds = 0;
+    sc_live_watch_source(live, SC_LIVE_SOURCES + (unsigned)(op - live->ops), op->fork_socket, EPOLLIN);
+    return 0;
+}
+
+static int take_lent(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
+{
+    struct sc_msg_ready lent;
+    memcpy(&lent, payload, len);
+    return sc_live_fork_has(live, op) ? sc_live_fork_lent(live, op, lent.mask) : -EPROTO;
+}
+
+static int take_orphan(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
+{
+    struct sc_msg_orphan orphan;
+    memcpy(&orphan, payload, len);
+    if (!(op->flags & SC_COMMAND_SOCKET) ||
+        (!WIFEXITED(orphan.wait_status) && !WIFSIGNALED(orphan.wait_status)))
+        return -EPROTO;
+    sc_live_fork_orphan(live, op, &orphan);
+    return 0;
+}
+
 static int take_started(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
 {
     struct sc_msg_started started;
@@ -21,6 +55,9 @@ static int take_started(struct sc_live *live, struct sc_live_op *op, const void 
     memcpy(&started, payload, len);
     if (op->state == SC_OP_ASKED && started.pid <= 0)
         return -EPROTO;
+    int r = op->state == SC_OP_ASKED ? take_socket(live, op) : 0;
+    if (r < 0)
+        return r;
     op->state = op->state == SC_OP_ASKED ? SC_OP_STARTED : SC_OP_FILE_STARTED;
     if (op->events->started)
         op->events->started(op->userdata, started.pid);
@@ -81,6 +118,29 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+void sc_live_tell_exit(struct sc_live *live, struct sc_live_op *op, const struct sc_msg_command_exit *told)
+{
+    const struct sc_command_end end = {
+        .wait_status = told->wait_status,
+        .timed_out = told->flags & SC_EXIT_TIMED_OUT,
+        .cpu_user_ns = told->user_ns,
+        .cpu_system_ns = told->system_ns,
+        .rss_peak_bytes = told->rss_peak_bytes,
+        .wall_ns = told->wall_ns,
+    };
+    live->user_ns = sum(live->user_ns, told->user_ns);
+    live->system_ns = sum(live->system_ns, told->system_ns);
+    live->rss_peak_bytes = sc_max_u64(live->rss_peak_bytes, told->rss_peak_bytes);
+    /* The kernel counts before it kills: whoever asks why it died finds the reason told. */
+    if (WIFSIGNALED(told->wait_status) && WTERMSIG(told->wait_status) == SIGKILL)
+        sc_live_look_at_memory(live);
+    bool is_unread = told->runner_bytes < op->in[SC_STREAM_RUNNER].sent || told->flags & SC_EXIT_UNREAD;
+    if (is_unread && op->events->unread)
+        op->events->unread(op->userdata);
+    if (op->events->exited)
+        op->events->exited(op->userdata, &end);
+}
+
 static int take_exit(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
 {
     struct sc_msg_command_exit told;
@@ -90,34 +150,20 @@ static int take_exit(struct sc_live *live, struct sc_live_op *op, const void *pa
         return -EPROTO;
     if (told.runner_bytes > sent)
         return -EPROTO;
-    const struct sc_command_end end = {
-        .wait_status = told.wait_status,
-        .timed_out = told.flags & SC_EXIT_TIMED_OUT,
-        .cpu_user_ns = told.user_ns,
-        .cpu_system_ns = told.system_ns,
-        .rss_peak_bytes = told.rss_peak_bytes,
-        .wall_ns = told.wall_ns,
-    };
-    live->user_ns = sum(live->user_ns, told.user_ns);
-    live->system_ns = sum(live->system_ns, told.system_ns);
-    live->rss_peak_bytes = sc_max_u64(live->rss_peak_bytes, told.rss_peak_bytes);
     op->state = SC_OP_EXITED;
-    /* The kernel counts before it kills: whoever asks why it died finds the reason told. */
-    if (WIFSIGNALED(told.wait_status) && WTERMSIG(told.wait_status) == SIGKILL)
-        sc_live_look_at_memory(live);
-    if ((told.runner_bytes < sent || told.flags & SC_EXIT_UNREAD) && op->events->unread)
-        op->events->unread(op->userdata);
-    if (op->events->exited)
-        op->events->exited(op->userdata, &end);
+    if (sc_live_fork_has(live, op))
+        return sc_live_fork_exited(live, op, &told);
+    sc_live_tell_exit(live, op, &told);
     return 0;
 }
 
 static int take_gone(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
 {
-    (void)live;
     (void)payload;
     (void)len;
-    struct sc_live_op over = sc_live_op_over(op);
+    if (sc_live_fork_has(live, op) && sc_live_fork_gone(live, op))
+        return 0;
+    struct sc_live_op over = sc_live_op_over(live, op);
     if (over.events->gone)
         over.events->gone(over.userdata);
     return 0;
@@ -127,11 +173,12 @@ static int take_command_failed(struct sc_live *live, struct sc_live_op *op, cons
 {
     const struct sc_frame frame = {.len = (uint32_t)len};
     struct sc_msg_failed failed;
-    (void)live;
     int r = sc_failed_take(&frame, payload, &failed);
     if (r < 0)
         return r;
-    struct sc_live_op over = sc_live_op_over(op);
+    if (sc_live_fork_has(live, op))
+        sc_live_fork_failed(live, &failed);
+    struct sc_live_op over = sc_live_op_over(live, op);
     if (over.events->failed)
         over.events->failed(over.userdata, &failed);
     return 0;
@@ -140,12 +187,11 @@ static int take_command_failed(struct sc_live *live, struct sc_live_op *op, cons
 static int take_file_done(struct sc_live *live, struct sc_live_op *op, const void *payload, size_t len)
 {
     struct sc_msg_file_done done;
-    (void)live;
     memcpy(&done, payload, len);
     if (done.code != 0 && !sc_is_errno(done.code))
         return -EPROTO;
     done.object[sizeof done.object - 1] = '\0';
-    struct sc_live_op over = sc_live_op_over(op);
+    struct sc_live_op over = sc_live_op_over(live, op);
     if (over.events->done)
         over.events->done(over.userdata, &done);
     return 0;
@@ -172,6 +218,8 @@ static const struct rule {
     {SC_MSG_COMMAND_GONE, IN(SC_OP_EXITED), 0, take_gone},
     {SC_MSG_COMMAND_FAILED, ASKED, sizeof(struct sc_msg_failed), take_command_failed},
     {SC_MSG_FILE_DONE, FILE_OPEN, sizeof(struct sc_msg_file_done), take_file_done},
+    {SC_MSG_ADOPTING, IN(SC_OP_ASKED), sizeof(struct sc_msg_ready), take_lent},
+    {SC_MSG_ORPHAN, RUNS, sizeof(struct sc_msg_orphan), take_orphan},
 };
 
 static int handle_op(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload)
@@ -189,7 +237,7 @@ static int handle_op(struct sc_live *live, const struct sc_frame *frame, const u
 
 /* ---- about the cell ---- */
 
-/* The only message with descriptors; takes them, also when it fails. */
+/* Takes the descriptors, also when it fails. */
 static int handle_ready(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload,
                         const int *fds, size_t n_fds)
 {
@@ -218,35 +266,54 @@ static int handle_failed(struct sc_live *live, const struct sc_frame *frame, con
     return 0;
 }
 
-static int handle(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload, int *fds,
-                  size_t *n_fds)
+static int handle(struct sc_live *live, const struct sc_frame *frame, const uint8_t *payload)
 {
     if (frame->type == SC_MSG_READY && !live->has_ready) {
-        size_t n = *n_fds;
-        *n_fds = 0;
-        return handle_ready(live, frame, payload, fds, n);
+        size_t n = live->n_fds;
+        live->n_fds = 0;
+        return handle_ready(live, frame, payload, live->fds, n);
     }
     if (frame->type == SC_MSG_FAILED)
         return handle_failed(live, frame, payload);
     return live->has_ready ? handle_op(live, frame, payload) : -EPROTO;
 }
 
-/* Descriptors are only taken where READY may come; later the kernel drops them. */
-static ssize_t fill(struct sc_live *live, int *fds, size_t *n_fds)
+/* Descriptors are only taken where a message with some may come; else the kernel drops them. */
+static bool wants_fds(const struct sc_live *live)
 {
-    *n_fds = live->has_ready ? 0 : SC_FDS_MAX;
-    return live->has_ready ? sc_frame_fill(&live->reader, live->cell.control, NULL, NULL)
-                           : sc_frame_fill(&live->reader, live->cell.control, fds, n_fds);
+    if (!live->has_ready)
+        return true;
+    for (size_t i = 0; i < SC_COMMANDS_MAX; i++) {
+        const struct sc_live_op *op = &live->ops[i];
+        if (op->state == SC_OP_ASKED && (op->flags & SC_COMMAND_SOCKET || sc_live_fork_has(live, op)))
+            return true;
+    }
+    return false;
+}
+
+/* They come with the first byte of their message, whose rest may come later. */
+static ssize_t fill(struct sc_live *live)
+{
+    size_t n_fds = SC_FDS_MAX - live->n_fds;
+    if (!wants_fds(live))
+        return sc_frame_fill(&live->reader, live->cell.control, NULL, NULL);
+    ssize_t n = sc_frame_fill(&live->reader, live->cell.control, live->fds + live->n_fds, &n_fds);
+    live->n_fds += n_fds;
+    return n;
+}
+
+void sc_live_drop_fds(struct sc_live *live)
+{
+    while (live->n_fds > 0)
+        close(live->fds[--live->n_fds]);
 }
 
 bool sc_live_read(struct sc_live *live, unsigned fills)
 {
     struct sc_frame frame;
     const uint8_t *payload;
-    int fds[SC_FDS_MAX];
-    size_t n_fds;
     for (unsigned i = 0; i < fills; i++) {
-        ssize_t n = fill(live, fds, &n_fds);
+        ssize_t n = fill(live);
         if (n == -ECONNRESET) /* said once, after all that came from it */
             live->is_unread = true;
         if (n <= 0)
@@ -254,16 +321,19 @@ bool sc_live_read(struct sc_live *live, unsigned fills)
         int r = 0;
         /* What comes after the end is not looked at. */
         while (live->phase == SC_LIVE_LIVES && (r = sc_frame_next(&live->reader, &frame, &payload)) > 0) {
-            r = handle(live, &frame, payload, fds, &n_fds);
+            r = handle(live, &frame, payload);
             if (r < 0)
                 break;
         }
-        for (size_t j = 0; j < n_fds; j++)
-            close(fds[j]);
+        /* Between messages nothing is left over. */
+        if (r == 0 && live->n_fds > 0 && live->reader.used == live->reader.start)
+            r = -EPROTO;
         if (r < 0)
             sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "the cell's agent broke the protocol");
-        if (live->phase != SC_LIVE_LIVES)
+        if (live->phase != SC_LIVE_LIVES) {
+            sc_live_drop_fds(live);
             return true;
+        }
     }
     return true;
 }

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cell/disk.h"
+#include "cell/make_parts.h"
 #include "cell/run.h"
 #include "cell/spawn_child.h"
 
@@ -20,13 +21,6 @@
 /* Where commands' output comes over the agent's stream. The socket calls for more only when three quarters of
  * it are free: of the usual size, frame by frame. The kernel gives what its own limit allows. */
 #define ROOM_FOR_OUTPUT (512 * 1024)
-
-/* The program's ends of its streams, until the agent has them; and what else only the start needs. */
-struct start {
-    int in, out, err;
-    int control; /* the agent's end */
-    int workdisk;
-};
 
 /* Both ends belong to the cell's user, so that /dev/stdout and its kin can be opened again inside. */
 static int open_pipe(const struct sc_works *works, const struct sc_cell *cell, int *ret_read, int *ret_write)
@@ -40,7 +34,7 @@ static int open_pipe(const struct sc_works *works, const struct sc_cell *cell, i
     return 0;
 }
 
-static int open_stdin(const struct sc_works *works, struct sc_cell *cell, struct start *start)
+static int open_stdin(const struct sc_works *works, struct sc_cell *cell, struct sc_cell_start *start)
 {
     const struct sc_spec *spec = works->plan->spec;
     if (!spec->stdin_data && spec->stdin_fd < 0) {
@@ -51,7 +45,7 @@ static int open_stdin(const struct sc_works *works, struct sc_cell *cell, struct
     return r < 0 ? r : sc_set_nonblocking(cell->in);
 }
 
-static int open_streams(const struct sc_works *works, struct sc_cell *cell, struct start *start)
+static int open_streams(const struct sc_works *works, struct sc_cell *cell, struct sc_cell_start *start)
 {
     if (works->plan->pty || works->plan->stay)
         return 0;
@@ -65,8 +59,8 @@ static int open_streams(const struct sc_works *works, struct sc_cell *cell, stru
     return r == 0 ? sc_set_nonblocking(cell->err) : r;
 }
 
-static void fill_slots(const struct sc_works *works, const struct sc_cell *cell, const struct start *start,
-                       struct sc_spawn_order *order)
+void sc_cell_fill_slots(const struct sc_works *works, const struct sc_cell *cell,
+                        const struct sc_cell_start *start, struct sc_spawn_order *order)
 {
     for (int i = 0; i < SC_SLOT_END; i++)
         order->slots[i] = -1;
@@ -89,15 +83,17 @@ static void fill_slots(const struct sc_works *works, const struct sc_cell *cell,
     order->slots[SC_SLOT_AGENT] = works->agent;
     order->user_ns = works->tmpl.user_ns;
     order->birth_ns = works->tmpl.birth_ns;
+    order->is_midwife = false;
     /* Where v1 and v2 are mixed the first directory may be a v1 one. */
     order->cgroup = cell->space.group.v2 ? cell->space.group.v2_fd : -1;
 }
 
-static int send_boot(const struct sc_cell *cell)
+int sc_cell_send_boot(const struct sc_cell *cell, uint32_t flags)
 {
     struct sc_boot boot = {
         .version = SC_PROTO_VERSION,
         .n_groups = (uint32_t)cell->space.n_tasks,
+        .flags = flags,
         .host_uid = cell->space.host_uid,
         .host_gid = cell->space.host_uid,
         .rows = 24,
@@ -125,13 +121,13 @@ static pid_t spawn(struct sc_spawn_order *order)
     return pid;
 }
 
-static int start_agent(const struct sc_works *works, struct sc_cell *cell, const struct start *start,
+static int start_agent(const struct sc_works *works, struct sc_cell *cell, const struct sc_cell_start *start,
                        struct sc_err *err)
 {
     struct sc_spawn_order order;
-    fill_slots(works, cell, start, &order);
+    sc_cell_fill_slots(works, cell, start, &order);
     /* In the stream before the agent looks: it never waits for us. */
-    int r = send_boot(cell);
+    int r = sc_cell_send_boot(cell, works->plan->forkable ? SC_BOOT_FORKABLE : 0);
     if (r < 0)
         return sc_err_sys(err, r, "boot message");
     r = spawn(&order);
@@ -143,7 +139,7 @@ static int start_agent(const struct sc_works *works, struct sc_cell *cell, const
     return cell->pidfd < 0 ? sc_err_sys(err, cell->pidfd, "pidfd_open") : 0;
 }
 
-static int open_control(const struct sc_works *works, struct sc_cell *cell, struct start *start)
+static int open_control(const struct sc_works *works, struct sc_cell *cell, struct sc_cell_start *start)
 {
     const struct timeval patience = {.tv_sec = ORDER_SECONDS};
     const int room = ROOM_FOR_OUTPUT;
@@ -158,7 +154,7 @@ static int open_control(const struct sc_works *works, struct sc_cell *cell, stru
 }
 
 /* The work folder's own disk has the io limits of the others. */
-static int open_disk(const struct sc_plan *plan, struct sc_cell *cell, struct start *start,
+static int open_disk(const struct sc_plan *plan, struct sc_cell *cell, struct sc_cell_start *start,
                      struct sc_err *err)
 {
     struct sc_host_disk disk;
@@ -166,41 +162,71 @@ static int open_disk(const struct sc_plan *plan, struct sc_cell *cell, struct st
     return r < 0 ? r : sc_group_limit_disk(&cell->space.group, plan, &disk, err);
 }
 
+/* Takes `cell`, which has its space: streams, the agent's order, process 1. */
+static int finish(struct sc_works *works, struct sc_cell *cell, const struct sc_kin *kin, struct sc_err *err)
+{
+    struct sc_cell_start start = {-1, -1, -1, -1, -1};
+    int r = open_streams(works, cell, &start);
+    if (r == 0)
+        r = open_control(works, cell, &start);
+    if (r < 0)
+        sc_err_sys(err, r, "the cell's streams");
+    if (r == 0 && works->plan->disk_image)
+        r = open_disk(works->plan, cell, &start, err);
+    if (r == 0)
+        r = kin ? sc_cell_start_child(works, cell, kin, &start, err) : start_agent(works, cell, &start, err);
+    int *const ends[] = {&start.in, &start.out, &start.err, &start.control, &start.workdisk};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        sc_close(ends[i]);
+    if (r < 0)
+        sc_cell_end(cell);
+    return r;
+}
+
+/* The process that lets the cell's network out, if it is to have any. */
+static int start_egress(struct sc_works *works, struct sc_cell *cell, struct sc_err *err)
+{
+    if (!cell->space.has_egress)
+        return 0;
+    int r = sc_egress_start(works->plan, &works->egress, cell->space.egress, &cell->egress, err);
+    cell->space.has_egress = false;
+    return r;
+}
+
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
 {
     struct sc_cell cell = SC_CELL_NONE;
-    struct start start = {-1, -1, -1, -1, -1};
     int r = sc_space_open(works->plan, &works->tmpl, &works->egress.table, &cell.space, err);
     if (r < 0)
         return r;
     /* Only now: the tree and the cell's own namespaces are made at the same time. */
     r = sc_template_finish(&works->tmpl, err);
-    if (r < 0) {
-        sc_space_close(&cell.space);
-        return r;
-    }
-    if (cell.space.has_egress) {
-        r = sc_egress_start(works->plan, &works->egress, cell.space.egress, &cell.egress, err);
-        cell.space.has_egress = false;
-    }
-    if (r < 0) {
-        sc_space_close(&cell.space);
-        return r;
-    }
-    r = open_streams(works, &cell, &start);
     if (r == 0)
-        r = open_control(works, &cell, &start);
+        r = start_egress(works, &cell, err);
+    if (r == 0)
+        r = finish(works, &cell, NULL, err);
+    if (r < 0) {
+        sc_space_close(&cell.space);
+        return r;
+    }
+    *ret_cell = cell;
+    return 0;
+}
+
+int sc_cell_make_child(struct sc_works *works, struct sc_cell *parent, bool forkable,
+                       struct sc_cell *ret_cell, struct sc_err *err)
+{
+    struct sc_cell cell = SC_CELL_NONE;
+    const struct sc_kin kin = {parent, forkable};
+    int r = sc_space_open_child(works->plan, &works->tmpl, &works->egress.table, &parent->space, forkable,
+                                &cell.space, err);
     if (r < 0)
-        sc_err_sys(err, r, "the cell's streams");
-    if (r == 0 && works->plan->disk_image)
-        r = open_disk(works->plan, &cell, &start, err);
+        return r;
+    r = start_egress(works, &cell, err);
     if (r == 0)
-        r = start_agent(works, &cell, &start, err);
-    int *const ends[] = {&start.in, &start.out, &start.err, &start.control, &start.workdisk};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        sc_close(ends[i]);
+        r = finish(works, &cell, &kin, err);
     if (r < 0) {
-        sc_cell_end(&cell);
+        sc_space_release(&parent->space, &cell.space);
         sc_space_close(&cell.space);
         return r;
     }
@@ -225,6 +251,7 @@ void sc_cell_end(struct sc_cell *cell)
     cell->pid = 0;
     sc_egress_end(&cell->egress);
     sc_close(&cell->pidfd);
+    sc_close(&cell->pid_ns);
     sc_close(&cell->in);
     sc_close(&cell->out);
     sc_close(&cell->err);

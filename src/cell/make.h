@@ -15,6 +15,7 @@ struct sc_cell {
     struct sc_egress egress; /* the process that lets its network out, if it has any */
     pid_t pid;               /* of process 1, our child; wait with __WALL. 0: none */
     int pidfd;
+    int pid_ns;       /* of a child cell; -1: it is asked for by pidfd */
     int control;      /* the agent's stream */
     int in, out, err; /* our ends of the program's streams; -1 once closed */
 };
@@ -23,6 +24,7 @@ struct sc_cell {
     ((struct sc_cell){.space = SC_SPACE_NONE,                                                                \
                       .egress = SC_EGRESS_NONE,                                                              \
                       .pidfd = -1,                                                                           \
+                      .pid_ns = -1,                                                                          \
                       .control = -1,                                                                         \
                       .in = -1,                                                                              \
                       .out = -1,                                                                             \
@@ -30,6 +32,10 @@ struct sc_cell {
 
 /* Starts process 1, which seals the cell while the caller goes on; what it says waits in the stream. */
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err);
+/* The same below the cell `parent` of the same works, which is sealed and alive; waits until its process 1 is
+ * born. `forkable`: its programs can be forked in turn. Give its ids back with sc_space_release. */
+int sc_cell_make_child(struct sc_works *works, struct sc_cell *parent, bool forkable,
+                       struct sc_cell *ret_cell, struct sc_err *err);
 /* What wait told of process 1. */
 struct sc_cell_death {
     bool known; /* else somebody else in this process has waited for it */

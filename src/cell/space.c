@@ -25,21 +25,23 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "cell/maker.h"
+#include "cell/space_parts.h"
 
-#define N_FDS 5 /* what inner() hands over; with a network SC_NET_FD_COUNT more stand before the last */
-#define N_FDS_MAX (N_FDS + SC_NET_FD_COUNT)
+#define N_FDS_MAX (SC_SPACE_FDS + SC_NET_FD_COUNT) /* with a network these stand before the last */
+
+#define KIN_NAMESPACES                                                                                       \
+    "1024" /* of each kind: more than a forkable cell has cells below it, with all of theirs */
 
 struct space_order {
     const struct sc_plan *plan;
     const struct sc_buf *table;
     int parent_user_ns;           /* rootless; -1: already there */
     uint64_t monotonic_s, boot_s; /* age of our clocks, which the cell's are taken back by */
-    char map[64];                 /* for uid_map and gid_map alike */
+    char map[SC_SPACE_MAP];       /* for uid_map and gid_map alike */
     int inner_ready[2], inner_go[2];
 };
 
-static int loopback_up(void)
+int sc_space_loopback_up(void)
 {
     struct ifreq request = {.ifr_flags = IFF_UP | IFF_RUNNING};
     memcpy(request.ifr_name, "lo", 3);
@@ -51,7 +53,7 @@ static int loopback_up(void)
     return r;
 }
 
-static uint64_t clock_age_s(clockid_t clock)
+uint64_t sc_space_clock_age_s(clockid_t clock)
 {
     struct timespec age;
     clock_gettime(clock, &age);
@@ -59,23 +61,25 @@ static uint64_t clock_age_s(clockid_t clock)
 }
 
 /* Only a namespace that nobody has entered can be told so. */
-static int start_clocks(const struct space_order *order)
+int sc_space_start_clocks(uint64_t monotonic_s, uint64_t boot_s)
 {
     char text[96];
-    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", order->monotonic_s,
-             order->boot_s);
+    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", monotonic_s, boot_s);
     return sc_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
-/* No namespace can be made inside the cell's user namespace, whatever its processes may get hold of. */
-static int forbid_namespaces(void)
+/* No namespace can be made inside the cell's user namespace, whatever its processes may get hold of. Of a
+ * forkable cell they are those of the cells below it, which the supervisor makes: only its filter and its
+ * lack of rights keep its own programs from it (docs/limits-of-isolation.md). */
+static int forbid_namespaces(const struct sc_plan *plan)
 {
     static const char *const kinds[] = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char path[64] = "/proc/sys/user/max_";
         strncat(path, kinds[i], 8);
         strncat(path, "_namespaces", 12);
-        int r = sc_write_file(AT_FDCWD, path, "0");
+        bool of_kin = plan->forkable && strcmp(kinds[i], "mnt") != 0;
+        int r = sc_write_file(AT_FDCWD, path, of_kin ? KIN_NAMESPACES : "0");
         if (r < 0)
             return r;
     }
@@ -84,7 +88,7 @@ static int forbid_namespaces(void)
 
 /* The open file belongs to the namespace, not to the process it was found by. Where the kernel has no IPv6
  * there is no snmp6, and nothing to count. */
-static int open_counts(const char *path)
+int sc_space_open_counts(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 && errno == ENOENT ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fd;
@@ -96,22 +100,22 @@ static void inner(int socket, struct space_order *order)
     bool whole = true;
     if (unshare(CLONE_NEWNET) < 0)
         sc_maker_fail(socket, "network namespace", "", -errno);
-    int r = loopback_up();
+    int r = sc_space_loopback_up();
     if (r < 0)
         sc_maker_fail(socket, "network namespace", "lo", r);
     if (unshare(CLONE_NEWTIME) < 0)
         sc_maker_fail(socket, "time namespace", "", -errno);
-    r = start_clocks(order);
+    r = sc_space_start_clocks(order->monotonic_s, order->boot_s);
     if (r < 0)
         sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
     int fds[N_FDS_MAX] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
                           open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
-                          open_counts("/proc/thread-self/net/snmp"),
-                          open_counts("/proc/thread-self/net/snmp6"), -1};
-    int n_fds = N_FDS;
+                          sc_space_open_counts("/proc/thread-self/net/snmp"),
+                          sc_space_open_counts("/proc/thread-self/net/snmp6"), -1};
+    int n_fds = SC_SPACE_FDS;
     if (order->table->len) {
         const char *step = "";
-        r = sc_net_space_make(order->table->data, order->table->len, fds + N_FDS - 1, &step);
+        r = sc_net_space_make(order->table->data, order->table->len, fds + SC_SPACE_FDS - 1, &step);
         if (r < 0)
             sc_maker_fail(socket, "network rules:", step, r);
         n_fds = N_FDS_MAX;
@@ -120,7 +124,7 @@ static void inner(int socket, struct space_order *order)
         sc_maker_fail(socket, "user namespace", "", -errno);
     if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
         _exit(1);
-    r = forbid_namespaces();
+    r = forbid_namespaces(order->plan);
     if (r < 0)
         sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
     fds[n_fds - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
@@ -132,7 +136,7 @@ static void inner(int socket, struct space_order *order)
     _exit(0);
 }
 
-static int write_map(pid_t pid, const char *file, const char *text)
+int sc_space_write_map(pid_t pid, const char *file, const char *text)
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
@@ -161,17 +165,76 @@ static void outer(int socket, void *data)
     close(order->inner_ready[1]);
     close(order->inner_go[0]);
     if (read(order->inner_ready[0], &byte, 1) == 1) {
-        int r = write_map(pid, "setgroups", "deny");
+        int r = sc_space_write_map(pid, "setgroups", "deny");
         if (r == 0)
-            r = write_map(pid, "gid_map", order->map);
+            r = sc_space_write_map(pid, "gid_map", order->map);
         if (r == 0)
-            r = write_map(pid, "uid_map", order->map);
+            r = sc_space_write_map(pid, "uid_map", order->map);
         if (r < 0)
             sc_maker_fail(socket, "id map", order->map, r);
         if (write(order->inner_go[1], "g", 1) != 1)
             sc_maker_fail(socket, "pipe", "", -errno);
     }
     waitpid(pid, NULL, __WALL);
+}
+
+/* How many pairs a forkable cell gets: less where the host's range is small. */
+static uint32_t kin_of(const struct sc_plan *plan)
+{
+    uint32_t n = SC_KIN_MAX;
+    while (n > 2 && plan->host->cell_uid_count / 2 / n < 4)
+        n /= 2;
+    return n;
+}
+
+static int take_ids(const struct sc_plan *plan, struct sc_space *space, char *map, size_t size,
+                    struct sc_err *err)
+{
+    uint32_t pairs = plan->forkable ? kin_of(plan) : 1;
+    if (plan->rootless) {
+        if (plan->agent_shares_uid)
+            snprintf(map, size, "%d 0 1\n", SC_CELL_UID);
+        else
+            snprintf(map, size, "%d 1 1\n%d 0 1\n", SC_CELL_AGENT_UID, SC_CELL_UID);
+        return 0;
+    }
+    space->id_lock = sc_ids_take(plan->host, pairs, &space->host_uid, err);
+    if (space->id_lock < 0)
+        return space->id_lock;
+    space->kin_pairs = pairs - 1;
+    space->kin_host = space->host_uid + 2;
+    sc_space_map(map, size, space->host_uid, space->kin_host, space->kin_pairs);
+    return 0;
+}
+
+void sc_space_map(char *map, size_t size, uint32_t own, uint32_t kin, uint32_t kin_pairs)
+{
+    int n = snprintf(map, size, "%d %u 1\n%d %u 1\n", SC_CELL_AGENT_UID, own + 1, SC_CELL_UID, own);
+    if (kin_pairs && n > 0 && (size_t)n < size)
+        snprintf(map + n, size - (size_t)n, "%d %u %u\n", SC_KIN_FIRST, kin, 2 * kin_pairs);
+}
+
+void sc_space_take(struct sc_space *space, const int *fds, int n_fds)
+{
+    space->net_ns = fds[0];
+    space->time_ns = fds[1];
+    space->net_counts[0] = fds[2];
+    space->net_counts[1] = fds[3];
+    space->user_ns = fds[n_fds - 1];
+    space->has_egress = n_fds > SC_SPACE_FDS;
+    for (int i = 0; space->has_egress && i < SC_NET_FD_COUNT; i++)
+        space->egress[i] = fds[SC_SPACE_FDS - 1 + i];
+}
+
+int sc_space_open_group(struct sc_space *space, const struct sc_plan *plan, struct sc_err *err)
+{
+    int r = sc_group_open(&space->group, plan, err);
+    space->has_group = r == 0;
+    if (r < 0)
+        return r;
+    r = sc_group_task_fds(&space->group, space->tasks);
+    space->n_tasks = r < 0 ? 0 : r;
+    return r < 0 ? sc_err_sys(err, r, "cgroup: opening the tasks of %s", space->group.name) : 0;
 }
 
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, const struct sc_buf *table,
@@ -181,21 +244,13 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, co
     struct space_order order = {.plan = plan,
                                 .table = table,
                                 .parent_user_ns = tmpl->user_ns,
-                                .monotonic_s = clock_age_s(CLOCK_MONOTONIC),
-                                .boot_s = clock_age_s(CLOCK_BOOTTIME)};
+                                .monotonic_s = sc_space_clock_age_s(CLOCK_MONOTONIC),
+                                .boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME)};
     struct sc_maker maker = {0};
-    int fds[N_FDS_MAX], n_fds = table->len ? N_FDS_MAX : N_FDS, r = 0;
-    if (!plan->rootless) {
-        space.id_lock = sc_ids_take(plan->host, &space.host_uid, err);
-        if (space.id_lock < 0)
-            return space.id_lock;
-        snprintf(order.map, sizeof order.map, "%d %u 1\n%d %u 1\n", SC_CELL_AGENT_UID, space.host_uid + 1,
-                 SC_CELL_UID, space.host_uid);
-    } else if (plan->agent_shares_uid) {
-        snprintf(order.map, sizeof order.map, "%d 0 1\n", SC_CELL_UID);
-    } else {
-        snprintf(order.map, sizeof order.map, "%d 1 1\n%d 0 1\n", SC_CELL_AGENT_UID, SC_CELL_UID);
-    }
+    int fds[N_FDS_MAX], n_fds = table->len ? N_FDS_MAX : SC_SPACE_FDS;
+    int r = take_ids(plan, &space, order.map, sizeof order.map, err);
+    if (r < 0)
+        return r;
     r = sc_maker_start(&maker, outer, &order, err);
     if (r == 0)
         r = sc_maker_take(&maker, fds, (size_t)n_fds, err);
@@ -204,23 +259,9 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, co
         sc_space_close(&space);
         return sc_err_wrap(err, r, "making namespaces");
     }
-    space.net_ns = fds[0];
-    space.time_ns = fds[1];
+    sc_space_take(&space, fds, n_fds);
     space.boot_s = order.boot_s;
-    space.net_counts[0] = fds[2];
-    space.net_counts[1] = fds[3];
-    space.user_ns = fds[n_fds - 1];
-    space.has_egress = table->len != 0;
-    for (int i = 0; space.has_egress && i < SC_NET_FD_COUNT; i++)
-        space.egress[i] = fds[N_FDS - 1 + i];
-    r = sc_group_open(&space.group, plan, err);
-    space.has_group = r == 0;
-    if (r == 0) {
-        r = sc_group_task_fds(&space.group, space.tasks);
-        space.n_tasks = r < 0 ? 0 : r;
-        if (r < 0)
-            sc_err_sys(err, r, "cgroup: opening the tasks of %s", space.group.name);
-    }
+    r = sc_space_open_group(&space, plan, err);
     if (r < 0) {
         sc_space_close(&space);
         return r;

@@ -9,6 +9,12 @@
 #include "cell/template.h"
 #include "net/table.h"
 
+/* A forkable cell has so many pairs of ids at most, its own included; a forkable child cell this part of its
+ * parent's. Inside, the children's begin here. */
+#define SC_KIN_MAX 256
+#define SC_KIN_SHARE 16
+#define SC_KIN_FIRST 2000
+
 struct sc_space {
     struct sc_group group;
     bool has_group;
@@ -23,11 +29,20 @@ struct sc_space {
     int user_ns;       /* maps the agent's and the program's ids; no namespace can be made in it */
     int id_lock;       /* holds the host ids while anybody has it open; rootless: -1 */
     uint32_t host_uid; /* the program's, in the namespace that owns the template */
+    /* A forkable cell's, as root: ids for the cells below it, a pair for each. */
+    uint32_t kin_pairs, kin_host; /* how many, and the first one's host_uid */
+    uint8_t kin_used[SC_KIN_MAX];
+    uint32_t own_pair, own_pairs; /* a child cell's, of its parent's; own_pairs 0: none */
 };
 
 /* `table`: what the network namespace does with packets (sc_net_table_build); empty: it has no network. */
 int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, const struct sc_buf *table,
                   struct sc_space *ret_space, struct sc_err *err);
+/* For a cell below the one that has `parent`; sc_space_release gives its ids back there. */
+int sc_space_open_child(const struct sc_plan *plan, const struct sc_template *tmpl,
+                        const struct sc_buf *table, struct sc_space *parent, bool forkable,
+                        struct sc_space *ret_space, struct sc_err *err);
+void sc_space_release(struct sc_space *parent, struct sc_space *child);
 /* Closes all but the groups: what a dead cell needs no more. */
 void sc_space_shed(struct sc_space *space);
 /* Also removes the groups; negative errno when they do not go. An empty space (SC_SPACE_NONE) is fine. */
@@ -36,9 +51,9 @@ int sc_space_close(struct sc_space *space);
 #define SC_SPACE_NONE                                                                                        \
     ((struct sc_space){.net_ns = -1, .net_counts = {-1, -1}, .time_ns = -1, .user_ns = -1, .id_lock = -1})
 
-/* Host ids (root only): a pair out of the host's range that no live cell has, on any process of this machine.
- * Returns a descriptor that holds them (also when inherited), and the program's id; the agent's is one above.
- */
-int sc_ids_take(const struct sc_host *host, uint32_t *ret_uid, struct sc_err *err);
+/* Host ids (root only): so many pairs in a row out of the host's range that no live cell has, on any process
+ * of this machine. Returns a descriptor that holds them (also when inherited), and the first program's id;
+ * its agent's is one above, and so on. */
+int sc_ids_take(const struct sc_host *host, uint32_t n_pairs, uint32_t *ret_uid, struct sc_err *err);
 
 #endif

@@ -22,6 +22,7 @@
 #include "base/sys.h"
 
 #define STACK_SIZE (32 * 1024)
+#define FRESH (CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
 #define PARK 64 /* above every slot: a first place for descriptors, so that none is laid over another */
 
 /* The child's stacks. Not in the caller's frame: the child must not run in it. */
@@ -68,7 +69,7 @@ SC_BORROWED_MEMORY static int become_agent(void *data)
 {
     struct launch *launch = data;
     struct sc_spawn_order *order = launch->order;
-    static char *const argv[] = {(char *)"init", NULL};
+    char *const argv[] = {(char *)(order->is_midwife ? "midwife" : "init"), NULL};
     static char *const env[] = {NULL};
     int r = arrange(order);
     if (r < 0)
@@ -83,7 +84,7 @@ SC_BORROWED_MEMORY static pid_t clone_agent(struct launch *launch, uint64_t more
 {
     struct sc_spawn_order *order = launch->order;
     struct sc_clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | more_flags,
+        .flags = CLONE_VM | CLONE_VFORK | more_flags,
         .stack = (uintptr_t)launch->stacks->inner,
         .stack_size = STACK_SIZE,
     };
@@ -105,7 +106,7 @@ SC_BORROWED_MEMORY static int join_and_clone(void *data)
         return fail(order, "owner's user namespace", -errno);
     if (setns(order->birth_ns, CLONE_NEWNS) < 0)
         return fail(order, "owner's mount namespace", -errno);
-    order->pid = clone_agent(launch, CLONE_PARENT);
+    order->pid = clone_agent(launch, CLONE_PARENT | FRESH);
     return order->pid < 0;
 }
 
@@ -122,7 +123,7 @@ pid_t sc_spawn_agent(struct sc_spawn_order *order)
     order->failed = NULL;
     order->code = 0;
     if (order->user_ns < 0) {
-        order->pid = clone_agent(&launch, 0);
+        order->pid = clone_agent(&launch, order->is_midwife ? 0 : FRESH);
     } else {
         struct sc_clone_args args = {
             .flags = CLONE_VM | CLONE_VFORK, .stack = (uintptr_t)stacks.outer, .stack_size = STACK_SIZE};

@@ -2,6 +2,7 @@
 #ifndef SC_CELL_SPAWN_CHILD_H
 #define SC_CELL_SPAWN_CHILD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "agent/proto.h"
@@ -10,6 +11,7 @@ struct sc_spawn_order {
     int slots[SC_SLOT_END]; /* descriptor for each slot, or -1 */
     int user_ns, birth_ns;  /* rootless: joined first; else -1 */
     int cgroup;             /* v2: the group's directory, or -1 */
+    bool is_midwife; /* it makes the namespaces and process 1 itself: user_ns, birth_ns and cgroup are -1 */
     /* answers */
     pid_t pid;
     const char *failed; /* step that failed, or NULL */

@@ -9,14 +9,22 @@
 
 #include "plan/filter_built.h"
 
-const struct sc_filter *sc_filter_for(enum sc_profile profile)
+static const struct sc_filter *find(const char *name)
 {
-    const char *name = profile == SC_PROFILE_COMPUTE ? "compute" : "default";
-
     for (size_t i = 0; i < sc_filters_built_n; i++)
         if (strcmp(sc_filters_built[i].name, name) == 0)
             return &sc_filters_built[i];
     return NULL;
+}
+
+const struct sc_filter *sc_filter_for(enum sc_profile profile)
+{
+    return find(profile == SC_PROFILE_COMPUTE ? "compute" : "default");
+}
+
+const struct sc_filter *sc_filter_forkable(void)
+{
+    return find("forkable");
 }
 
 const struct sc_filter_notice *sc_filter_find_notice(const struct sc_filter *filter, int nr)

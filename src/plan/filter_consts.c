@@ -14,6 +14,7 @@ struct constant {
 static const struct constant CONSTANTS[] = {
     /* clone */
     {"CLONE_NEWNS", 0x00020000},
+    {"CLONE_NEWTIME", 0x00000080},
     {"CLONE_NEWCGROUP", 0x02000000},
     {"CLONE_NEWUTS", 0x04000000},
     {"CLONE_NEWIPC", 0x08000000},

@@ -17,6 +17,7 @@ struct parser {
     const struct sc_filter_policy *base;
     struct sc_filter_policy *policy;
     bool within; /* the profile is bound to `base` */
+    bool over;   /* it is all of `base` behind its own rules */
 };
 
 #define bad(p, ...) sc_filter_bad(&(p)->in, __VA_ARGS__)
@@ -286,14 +287,17 @@ static int parse_profile(struct parser *p)
         r = parse_name(p, "profile", p->policy->name, sizeof p->policy->name);
     if (r < 0 || p->in.kind == SC_TOKEN_END)
         return r;
-    if (!token_is(p, "within"))
-        return bad(p, "'%s' after the profile's name: 'within' is allowed", token_name(p));
+    bool over = token_is(p, "over");
+    if (!over && !token_is(p, "within"))
+        return bad(p, "'%s' after the profile's name: 'within' and 'over' are allowed", token_name(p));
     r = advance(p);
     if (r < 0)
         return r;
     if (!p->base || strcmp(p->in.token, p->base->name) != 0)
-        return bad(p, "within '%s': '%s' is allowed", token_name(p), p->base ? p->base->name : "(nothing)");
-    p->within = true;
+        return bad(p, "%s '%s': '%s' is allowed", over ? "over" : "within", token_name(p),
+                   p->base ? p->base->name : "(nothing)");
+    p->within = !over;
+    p->over = over;
     return advance(p);
 }
 
@@ -449,6 +453,20 @@ static int parse_lines(struct parser *p, const char *text)
     return r;
 }
 
+/* All of the base, in its order, behind what the profile says itself. */
+static int take_all(struct parser *p)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < p->base->n_sections; i++) {
+        r = add_section(p, &p->base->sections[i]);
+        for (size_t k = 0; r == 0 && k < p->base->n_rules; k++)
+            if (p->base->rules[k].section == i)
+                r = take_rule(p, &p->base->rules[k], p->policy->n_sections - 1);
+    }
+    return r;
+}
+
 /* Rule number `k` of the call, counting only taken ones when `taken`; NULL when there are fewer. */
 static const struct sc_filter_rule *nth_rule(const struct sc_filter_policy *policy, int nr, size_t k,
                                              bool taken)
@@ -498,6 +516,8 @@ int sc_filter_parse(const char *file, const char *text, const struct sc_filter_a
         r = parse_lines(&p, text);
     if (r == 0 && !p.policy->name[0])
         r = bad(&p, "no 'profile NAME'");
+    if (r == 0 && p.over)
+        r = take_all(&p);
     if (r == 0)
         r = check_taken_together(&p);
     if (r < 0) {

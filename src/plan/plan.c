@@ -96,6 +96,8 @@ static int plan_runners(struct sc_plan *plan, struct sc_err *err)
     int r = 0;
     for (const struct sc_runner_file *file = SC_RUNNER_FILES; plan->stay && file->path && r == 0; file++)
         r = sc_plan_add_mount(plan, SC_MOUNT_FILE, file->path, NULL, file->content, 0444);
+    if (r == 0 && plan->forkable)
+        r = sc_plan_add_program(plan, SC_FORK_LIBRARY, sc_fork_library, sc_fork_library_len);
     return r < 0 ? sc_err_sys(err, r, "plan of the runners") : 0;
 }
 
@@ -119,6 +121,7 @@ int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct 
     plan->pty = spec->pty;
     plan->disk_image = spec->disk_backing == SC_DISK_IMAGE;
     plan->fixed_layout = spec->deterministic.on;
+    plan->forkable = spec->forkable;
     plan->stay = spec->session || spec->mode != SC_MODE_PLAIN;
 
     int (*const parts[])(struct sc_plan *, struct sc_err *) = {

@@ -94,7 +94,9 @@ struct sc_plan {
     bool pty;
     bool disk_image;
     bool fixed_layout; /* programs have their memory at the same addresses each time */
-    bool stay; /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
+    bool forkable; /* its cells' programs can be forked into cells below them, and the fork library lies in
+                      /snapcell */
+    bool stay;     /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
 
     struct sc_plan_mount *mounts;
     size_t n_mounts;

@@ -13,4 +13,9 @@ struct sc_runner_file {
 /* The table, ended by a row whose path is NULL. */
 extern const struct sc_runner_file SC_RUNNER_FILES[];
 
+/* libsnapcell-fork, for interpreters that can be forked. */
+#define SC_FORK_LIBRARY "/snapcell/fork/libsnapcell-fork.so"
+extern const unsigned char sc_fork_library[];
+extern const size_t sc_fork_library_len;
+
 #endif

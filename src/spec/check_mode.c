@@ -91,7 +91,10 @@ static int check_session(const struct sc_spec *spec, struct sc_err *err)
 int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err)
 {
     int r = 0;
-    if (spec->session)
+    if (spec->forkable && !spec->session)
+        r = sc_err_usage(err, "forkable",
+                         "forkable: true: allowed for sessions only; a run ends before it could be forked");
+    else if (spec->session)
         r = check_session(spec, err);
     else if (spec->mode != SC_MODE_PLAIN)
         r = check_runner(spec, err);

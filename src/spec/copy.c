@@ -111,6 +111,7 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     copy.validate.on = spec->validate.on;
     copy.validate.on_finding = spec->validate.on_finding;
     copy.deterministic = spec->deterministic;
+    copy.forkable = spec->forkable;
     copy.session = spec->session;
     copy.template_applied = spec->template_applied;
     int r = copy_texts(spec, &copy);

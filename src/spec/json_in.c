@@ -407,6 +407,11 @@ static int read_deterministic(void *into, const json_t *value, const char *path,
     return sc_spec_read_deterministic(&((struct sc_spec *)into)->deterministic, value, path, err);
 }
 
+static int read_forkable(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_json_read_bool(&((struct sc_spec *)into)->forkable, value, path, err);
+}
+
 int sc_spec_read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     return sc_net_from_json(&((struct sc_spec *)into)->net, value, path, err);
@@ -441,6 +446,7 @@ static const struct sc_json_field REQUEST[] = {
     {"mode", read_mode},
     {"validate", read_validate},
     {"deterministic", read_deterministic},
+    {"forkable", read_forkable},
     {NULL},
 };
 _Static_assert(sizeof REQUEST / sizeof *REQUEST <= SC_JSON_FIELDS_MAX, "SC_JSON_FIELDS_MAX is too small");

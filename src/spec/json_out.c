@@ -242,6 +242,8 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
     put_deterministic(w, &spec->deterministic);
     if (spec->net.given)
         put(w, "network", sc_net_to_json(&spec->net));
+    if (spec->forkable)
+        put(w, "forkable", json_true());
 }
 
 char *sc_spec_to_json(const struct sc_spec *spec)

@@ -177,8 +177,9 @@ struct sc_spec {
     struct sc_validate validate;
     struct sc_deterministic deterministic;
     struct sc_net net; /* what of the network may be reached; default: nothing */
-    bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
-                     option */
+    bool forkable; /* a session whose interpreters can be forked into cells of their own */
+    bool session;  /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
+                      option */
 };
 
 void sc_spec_init(struct sc_spec *spec);

@@ -28,25 +28,60 @@ static void on_ended(void *userdata, enum sc_status why, const char *message)
     snprintf(cell->message, sizeof cell->message, "%s", message);
 }
 
-void begin_living(struct living *cell, ...)
+static void prepare(struct living *cell)
 {
-    va_list options;
     memset(cell, 0, sizeof *cell);
     cell->begun_ns = sc_now_ns();
     sc_spec_init(&cell->spec);
     cell->spec.session = true;
     if (*to_accept())
         assert_int_equal(sc_spec_add(&cell->spec, "allow-degraded", to_accept(), NULL), 0);
-    va_start(options, cell);
-    for (const char *option; (option = va_arg(options, const char *));)
-        assert_int_equal(sc_spec_set(&cell->spec, option, va_arg(options, const char *), NULL), 0);
-    va_end(options);
+}
+
+static void open_living(struct living *cell)
+{
     const struct sc_live_events events = {cell, on_denial, on_memory, on_ended};
     if (sc_spec_check(&cell->spec, the_host()->memory_bytes, &cell->err) < 0 ||
         sc_plan_make(&cell->spec, the_host(), &cell->plan, &cell->err) < 0 ||
         sc_works_new(cell->plan, &cell->works, &cell->err) < 0 ||
         sc_live_open(cell->works, &events, &cell->live, &cell->err) < 0)
         fail_msg("%s", cell->err.message);
+}
+
+void begin_forkable(struct living *cell)
+{
+    prepare(cell);
+    cell->spec.forkable = true;
+    open_living(cell);
+}
+
+void begin_below(struct living *cell, struct living *above, bool forkable)
+{
+    const struct sc_live_events events = {cell, on_denial, on_memory, on_ended};
+    memset(cell, 0, sizeof *cell);
+    cell->begun_ns = sc_now_ns();
+    cell->above = above;
+    cell->plan = above->plan;
+    cell->works = above->works;
+    if (sc_live_open_child(above->works, above->live, forkable, &events, &cell->live, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+}
+
+void end_below(struct living *cell)
+{
+    sc_live_close(cell->live);
+    cell->live = NULL;
+}
+
+void begin_living(struct living *cell, ...)
+{
+    va_list options;
+    prepare(cell);
+    va_start(options, cell);
+    for (const char *option; (option = va_arg(options, const char *));)
+        assert_int_equal(sc_spec_set(&cell->spec, option, va_arg(options, const char *), NULL), 0);
+    va_end(options);
+    open_living(cell);
 }
 
 void end_living(struct living *cell)
@@ -131,16 +166,25 @@ static const struct sc_live_op_events EVENTS = {.started = on_started,
                                                 .failed = on_failed,
                                                 .done = on_done};
 
+#define GENERATIONS 4
+
 static void step(struct living *cell)
 {
-    struct pollfd ready = {sc_live_fd(cell->live), POLLIN, 0};
-    uint64_t now = sc_now_ns(), next = sc_live_next_ns(cell->live);
+    struct pollfd ready[GENERATIONS];
+    nfds_t n = 0;
+    uint64_t now = sc_now_ns(), next = UINT64_MAX;
+    for (struct living *each = cell; each; each = each->above) {
+        uint64_t own = sc_live_next_ns(each->live);
+        ready[n++] = (struct pollfd){sc_live_fd(each->live), POLLIN, 0};
+        next = own < next ? own : next;
+    }
     uint64_t wait = next > now ? (next - now) / SC_NS_PER_MS + 1 : 0;
     if (now > cell->begun_ns + PATIENCE_NS)
         fail_msg("not in time");
-    poll(&ready, 1, wait < 1000 ? (int)wait : 1000);
-    if (sc_live_step(cell->live, &cell->err) < 0)
-        fail_msg("%s", cell->err.message);
+    poll(ready, n, wait < 1000 ? (int)wait : 1000);
+    for (struct living *each = cell; each; each = each->above)
+        if (sc_live_step(each->live, &each->err) < 0)
+            fail_msg("%s", each->err.message);
 }
 
 void step_once(struct living *cell)
@@ -177,6 +221,16 @@ void give(struct living *cell, struct operation *op, const struct sc_command *co
 {
     init(cell, op);
     if (sc_live_command(cell->live, command, &EVENTS, op, &op->id, &cell->err) < 0)
+        fail_msg("%s", cell->err.message);
+    feed(op);
+}
+
+void give_fork(struct living *cell, struct operation *op, const struct operation *program,
+               const struct sc_command *like)
+{
+    init(cell, op);
+    if (sc_live_adopt(cell->live, program->cell->live, program->id, like, &EVENTS, op, &op->id, &cell->err) <
+        0)
         fail_msg("%s", cell->err.message);
     feed(op);
 }

@@ -12,6 +12,7 @@ struct living {
     struct sc_plan *plan;
     struct sc_works *works;
     struct sc_live *live;
+    struct living *above; /* of a child cell: it is stepped along */
     struct sc_err err;
     uint64_t begun_ns;
     unsigned ended, memory, denials;
@@ -41,6 +42,10 @@ struct operation {
 /* Options as pairs ended by NULL. */
 void begin_living(struct living *cell, ...) __attribute__((sentinel));
 void end_living(struct living *cell);
+/* The same of a session whose programs can be forked; a cell below it, closed before it. */
+void begin_forkable(struct living *cell);
+void begin_below(struct living *cell, struct living *above, bool forkable);
+void end_below(struct living *cell);
 /* Waits for the next thing and does it; fails after 30 s of one test, and when the cell has ended. */
 void step_once(struct living *cell);
 /* Steps until *flag. */
@@ -50,6 +55,9 @@ void step_until_ended(struct living *cell);
 /* Starts it; `op` need not be initialized but for `hold`, `count_only`, `input`. */
 void give(struct living *cell, struct operation *op, const struct sc_command *command);
 void give_file_op(struct living *cell, struct operation *op, const struct sc_file_op *order);
+/* Forks the program of `program` into `cell`. */
+void give_fork(struct living *cell, struct operation *op, const struct operation *program,
+               const struct sc_command *like);
 /* `sh -c script`, to its very end; what it wrote to stdout is op->out. */
 void shell(struct living *cell, struct operation *op, const char *script);
 void give_shell(struct living *cell, struct operation *op, const char *script, uint32_t flags);

@@ -31,8 +31,12 @@ static const struct sc_msg_signal SIGNAL_0 = {0, 0}, SIGNAL_65 = {65, 0}, SIGNAL
                                   SIGNAL_9 = {9, 0};
 static const struct sc_msg_command NO_ARGS = {.text_len = 1}, NO_TEXT = {.argc = 1},
                                    LONG_TEXT = {.argc = 1, .text_len = SC_COMMAND_TEXT_MAX + 1},
-                                   BAD_FLAG = {.argc = 1, .text_len = 2, .flags = 16},
+                                   BAD_FLAG = {.argc = 1, .text_len = 2, .flags = 32},
                                    MANY_ARGS = {.argc = 8193, .text_len = 20000};
+static const struct sc_msg_command ADOPT_PTY = {.argc = 1, .text_len = 11, .flags = SC_COMMAND_PTY},
+                                   ADOPT_ENV = {.argc = 1, .envc = 1, .text_len = 11},
+                                   ADOPT_MORE = {.argc = 2, .text_len = 11};
+static const struct sc_msg_started NOBODY = {0};
 static char half_credit[SC_INPUT_CREDIT / 2 + 1];
 
 static void out_of_place(void **state)
@@ -72,6 +76,13 @@ static void out_of_place(void **state)
         {{1, SC_MSG_COMMAND, &sleeping, sizeof sleeping}, {0, SC_MSG_START, NULL, 0}},
         {{1, SC_MSG_COMMAND, &sleeping, sizeof sleeping}, {0, SC_MSG_DIR, "12345678d\0", 10}},
         {{1, SC_MSG_COMMAND, &sleeping, sizeof sleeping}, {0, SC_MSG_BOOT, NULL, 0}},
+        {{1, SC_MSG_ADOPT, &ADOPT_PTY, sizeof ADOPT_PTY}},
+        {{1, SC_MSG_ADOPT, &ADOPT_ENV, sizeof ADOPT_ENV}},
+        {{1, SC_MSG_ADOPT, &ADOPT_MORE, sizeof ADOPT_MORE}},
+        {{1, SC_MSG_ADOPT, &TRUE, sizeof TRUE - 1}},
+        {{1, SC_MSG_ADOPTED, &NOBODY, sizeof NOBODY}},
+        {{1, SC_MSG_COMMAND, &sleeping, sizeof sleeping}, {1, SC_MSG_ADOPTED, &NOBODY, sizeof NOBODY}},
+        {{1, SC_MSG_ADOPT, &run_true, sizeof run_true}, {2, SC_MSG_ADOPT, &run_true, sizeof run_true}},
         {{1, SC_MSG_LIST, NULL, 0}},
         {{0, SC_MSG_LIST, "x", 1}},
     };

@@ -105,7 +105,7 @@ static void ids_differ(void **state)
     int locks[64];
     need_root();
     for (int i = 0; i < 64; i++) {
-        locks[i] = sc_ids_take(the_host(), &uids[i], NULL);
+        locks[i] = sc_ids_take(the_host(), 1, &uids[i], NULL);
         assert_true(locks[i] >= 0);
         assert_true(uids[i] >= the_host()->cell_uid_base);
         assert_true(uids[i] + 1 < the_host()->cell_uid_base + the_host()->cell_uid_count);
@@ -129,10 +129,10 @@ static void ids_are_held_by_their_descriptors(void **state)
     int go[2], status;
     /* Away from the range of real cells, whose locks lie at the same bytes: these are at its first two. */
     host.cell_uid_count = 4;
-    int first = sc_ids_take(&host, &a, NULL), second = sc_ids_take(&host, &b, NULL);
+    int first = sc_ids_take(&host, 1, &a, NULL), second = sc_ids_take(&host, 1, &b, NULL);
     assert_true(first >= 0 && second >= 0);
     assert_int_not_equal(a, b);
-    assert_int_equal(sc_ids_take(&host, &c, &err), -EAGAIN);
+    assert_int_equal(sc_ids_take(&host, 1, &c, &err), -EAGAIN);
     assert_int_equal(c, 77);
     assert_int_equal(err.kind, SC_ERR_HOST);
     assert_string_equal(err.message, "no free host id for a cell: 2 of them are in use");
@@ -143,22 +143,22 @@ static void ids_are_held_by_their_descriptors(void **state)
         char byte;
         close(go[1]);
         close(second);
-        int taken = sc_ids_take(&host, &c, NULL);
+        int taken = sc_ids_take(&host, 1, &c, NULL);
         _exit(read(go[0], &byte, 1) == 0 && taken == -EAGAIN ? 0 : 1);
     }
     close(go[0]);
     close(first);
-    assert_int_equal(sc_ids_take(&host, &c, NULL), -EAGAIN);
+    assert_int_equal(sc_ids_take(&host, 1, &c, NULL), -EAGAIN);
     close(go[1]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    int third = sc_ids_take(&host, &c, NULL);
+    int third = sc_ids_take(&host, 1, &c, NULL);
     assert_true(third >= 0);
     assert_int_equal(c, a);
     close(second);
     close(third);
     host.cell_uid_count = 1;
-    assert_int_equal(sc_ids_take(&host, &c, &err), -ENOSPC);
+    assert_int_equal(sc_ids_take(&host, 1, &c, &err), -ENOSPC);
 }
 
 static int open_template(struct world *w, struct sc_template *ret_template)

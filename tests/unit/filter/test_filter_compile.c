@@ -93,13 +93,42 @@ static void test_real_policies(void **state)
 static void test_built_in_filters_are_the_policy_files(void **state)
 {
     (void)state;
-    assert_int_equal(sc_filters_built_n, 2);
+    assert_int_equal(sc_filters_built_n, 3);
     for (int i = 0; i < 2; i++) {
         const struct sc_filter *built = sc_filter_for((enum sc_profile)i);
         assert_string_equal(built->name, f.filters[i].name);
         assert_int_equal(built->n_insns, f.filters[i].n_insns);
         assert_memory_equal(built->insns, f.filters[i].insns, built->n_insns * sizeof *built->insns);
     }
+}
+
+/* What a program that can be forked has beyond `default`: entering one namespace at a time, of those that can
+ * be its child's, and a root. */
+static void test_forkable_allows_entering_and_nothing_else(void **state)
+{
+    (void)state;
+    const struct sc_filter *ordinary = sc_filter_for(SC_PROFILE_DEFAULT), *forkable = sc_filter_forkable();
+    static const uint64_t kinds[] = {0x10000000, 0x20000000, 0x80,      0x40000000,
+                                     0x08000000, 0x04000000, 0x02000000};
+    static const uint64_t others[] = {0, 0x00020000, 0x30000000, 0x10020000, 1};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const uint64_t args[6] = {3, kinds[i]};
+        assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, SYS_setns, args), SECCOMP_RET_ALLOW);
+        assert_int_equal(sc_filter_evaluate(ordinary, AUDIT_ARCH_X86_64, SYS_setns, args),
+                         SECCOMP_RET_USER_NOTIF);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const uint64_t args[6] = {3, others[i]};
+        assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, SYS_setns, args),
+                         SECCOMP_RET_USER_NOTIF);
+    }
+    for (int nr = 0; nr < 600; nr++)
+        for (uint64_t flags = 0; flags < 64; flags++) {
+            const uint64_t args[6] = {flags << 25, flags, flags};
+            if (nr != SYS_setns && nr != SYS_chroot)
+                assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, nr, args),
+                                 sc_filter_evaluate(ordinary, AUDIT_ARCH_X86_64, nr, args));
+        }
 }
 
 static void test_foreign_abis_end_the_process(void **state)
@@ -423,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_small_policies),
         cmocka_unit_test(test_real_policies),
         cmocka_unit_test(test_built_in_filters_are_the_policy_files),
+        cmocka_unit_test(test_forkable_allows_entering_and_nothing_else),
         cmocka_unit_test(test_foreign_abis_end_the_process),
         cmocka_unit_test(test_compute_lies_within_default),
         cmocka_unit_test(test_compute_allows_what_it_names),

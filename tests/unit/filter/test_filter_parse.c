@@ -80,7 +80,8 @@ static void test_messages_name_line_token_and_what_is_allowed(void **state)
         {"profile t  #  \n", "no reason"},
         {"profile t  # r\nallow read  # r\n", "test.policy:2: a rule before the first 'section'"},
         {"profile t  # r\nprofile u  # r\n", "a second 'profile'"},
-        {"profile t over u  # r\n", "'over' after the profile's name: 'within' is allowed"},
+        {"profile t under u  # r\n", "'under' after the profile's name: 'within' and 'over' are allowed"},
+        {"profile t over u  # r\n", "over 'u': '(nothing)' is allowed"},
         {"profile t within u  # r\n", "within 'u': '(nothing)' is allowed"},
         {"profile aaaaaaaaaaaaaaaaaaaaaaaaa  # r\n", "too long: at most 23 bytes"},
         {P "section s  # r\n", "a second section 's'"},
@@ -170,6 +171,29 @@ static void test_a_bound_profile_can_only_take_and_refuse(void **state)
     assert_int_equal(p->n_rules, 5); /* execve, clone, fork, read, mount */
     assert_int_equal(linear_verdict(p, &f.arch, 56, args), 0x00050001);
     assert_int_equal(linear_verdict(p, &f.arch, 57, args), 0x7fff0000);
+    sc_filter_policy_free(p);
+    sc_filter_policy_free(base);
+}
+
+static void test_a_profile_over_another_is_all_of_it_behind_its_own(void **state)
+{
+    (void)state;
+    struct sc_filter_policy *base = parse_or_fail(
+        &f.arch, NULL,
+        "profile base  # r\nsection guard \"hint\"  # r\nnotify clone if arg0.32 & 2 != 0  # r\n"
+        "deny mount  # r\nsection run  # r\nallow clone, fork  # r\n");
+#define O "profile t over base  # r\n"
+    parse_refused(&f.arch, base, O "take run  # r\n", "'take' in a profile that is not 'within' another");
+    parse_refused(&f.arch, base, "profile t over other  # r\n", "over 'other': 'base' is allowed");
+    parse_refused(&f.arch, base, O "section run  # r\nallow read  # r\n", "a second section 'run'");
+    struct sc_filter_policy *p = parse_or_fail(
+        &f.arch, base, O "section own  # r\nallow clone if arg0.32 == 2  # r\nallow mount  # r\n");
+    const uint64_t plain[6] = {0}, marked[6] = {2}, both[6] = {3};
+    assert_int_equal(linear_verdict(p, &f.arch, 56, plain), 0x7fff0000);
+    assert_int_equal(linear_verdict(p, &f.arch, 56, marked), 0x7fff0000); /* its own rule comes first */
+    assert_int_equal(linear_verdict(p, &f.arch, 56, both), 0x7fc00000);   /* and then the base's */
+    assert_int_equal(linear_verdict(p, &f.arch, 165, plain), 0x7fff0000);
+    assert_int_equal(linear_verdict(p, &f.arch, 57, plain), 0x7fff0000);
     sc_filter_policy_free(p);
     sc_filter_policy_free(base);
 }
@@ -305,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_messages_name_line_token_and_what_is_allowed),
         cmocka_unit_test(test_long_lines_and_lists_are_refused),
         cmocka_unit_test(test_a_bound_profile_can_only_take_and_refuse),
+        cmocka_unit_test(test_a_profile_over_another_is_all_of_it_behind_its_own),
         cmocka_unit_test(test_constants_are_the_headers),
         cmocka_unit_test(test_call_table),
     };

@@ -208,6 +208,7 @@ static const struct refusal {
     {"{\"mode\":\"fast\"}", "mode", "fast: allowed: plain, rich, restricted"},
     {"{\"mode\":true}", "mode", "must be a string"},
     {"{\"session\":true}", "session", "unknown field"},
+    {"{\"forkable\":1}", "forkable", "must be true or false"},
     {"{\"deterministic\":1}", "deterministic", "is a number, must be true, false or an object"},
     {"{\"deterministic\":{\"seeds\":1}}", "deterministic.seeds", "did you mean seed?"},
     {"{\"deterministic\":{\"seed\":1.5}}", "deterministic.seed", "must be a whole number"},

@@ -1,0 +1,224 @@
+/* Theory of operation: the namespaces of a child cell.
+ *
+ * A process without any right may enter a user namespace that its own id made, and the namespaces that belong
+ * to that. So the inner helper first becomes the parent cell's program, by number only, and makes the user
+ * namespace as such; then, within, what else the cell needs. The outer one stands in the parent cell's user
+ * namespace, which it enters by the right of who made that, and writes the id map.
+ *
+ * Further namespaces are forbidden there by the cell's agent, when it has all of its own (enter_user.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "cell/space_parts.h"
+
+#define FDS_MAX (SC_SPACE_FDS + SC_NET_FD_COUNT)
+
+struct child_order {
+    const struct sc_buf *table; /* of the network; empty: none */
+    int owner_ns;               /* rootless: the user namespace that owns the template; else -1 */
+    int parent_ns;              /* the parent cell's user namespace */
+    uint64_t monotonic_s, boot_s;
+    char map[SC_SPACE_MAP];
+    int ready[2], go[2];
+};
+
+/* ---- in the helpers ---- */
+
+/* Its own /proc entries belong to root after each change of credentials, and it has to write some. */
+static void stay_visible(int socket)
+{
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+        sc_maker_fail(socket, "user namespace", "dumpable", -errno);
+}
+
+static void make_user_namespace(int socket, struct child_order *order)
+{
+    char byte;
+    uid_t uid = SC_CELL_UID;
+    if (syscall(SYS_setresgid, uid, uid, uid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
+        sc_maker_fail(socket, "user namespace", "program id of the parent cell", -errno);
+    if (unshare(CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "below the parent cell's", -errno);
+    stay_visible(socket);
+    if (write(order->ready[1], "r", 1) != 1 || read(order->go[0], &byte, 1) != 1)
+        _exit(1);
+}
+
+static void inner(int socket, struct child_order *order)
+{
+    make_user_namespace(socket, order);
+    if (unshare(CLONE_NEWNET) < 0)
+        sc_maker_fail(socket, "network namespace", "", -errno);
+    int r = sc_space_loopback_up();
+    if (r < 0)
+        sc_maker_fail(socket, "network namespace", "lo", r);
+    if (unshare(CLONE_NEWTIME) < 0)
+        sc_maker_fail(socket, "time namespace", "", -errno);
+    r = sc_space_start_clocks(order->monotonic_s, order->boot_s);
+    if (r < 0)
+        sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
+    int n_fds = SC_SPACE_FDS,
+        fds[FDS_MAX] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
+                        open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
+                        sc_space_open_counts("/proc/thread-self/net/snmp"),
+                        sc_space_open_counts("/proc/thread-self/net/snmp6"), -1};
+    if (order->table->len) {
+        const char *step = "";
+        r = sc_net_space_make(order->table->data, order->table->len, fds + SC_SPACE_FDS - 1, &step);
+        if (r < 0)
+            sc_maker_fail(socket, "network rules:", step, r);
+        n_fds = FDS_MAX;
+    }
+    fds[n_fds - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < n_fds; i++)
+        if (fds[i] < 0)
+            sc_maker_fail(socket, "namespace descriptors", "", -EBADF);
+    sc_maker_send(socket, fds, (size_t)n_fds);
+    _exit(0);
+}
+
+static void write_maps(int socket, const struct child_order *order, pid_t pid)
+{
+    int r = sc_space_write_map(pid, "setgroups", "deny");
+    if (r == 0)
+        r = sc_space_write_map(pid, "gid_map", order->map);
+    if (r == 0)
+        r = sc_space_write_map(pid, "uid_map", order->map);
+    if (r < 0)
+        sc_maker_fail(socket, "id map", order->map, r);
+}
+
+static void outer(int socket, void *data)
+{
+    struct child_order *order = data;
+    char byte;
+    if (order->owner_ns >= 0 && setns(order->owner_ns, CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "owner", -errno);
+    if (setns(order->parent_ns, CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "of the parent cell", -errno);
+    stay_visible(socket);
+    if (pipe2(order->ready, O_CLOEXEC) < 0 || pipe2(order->go, O_CLOEXEC) < 0)
+        sc_maker_fail(socket, "pipe", "", -errno);
+    pid_t pid = sc_maker_fork();
+    if (pid < 0)
+        sc_maker_fail(socket, "fork", "", pid);
+    if (pid == 0) {
+        close(order->ready[0]);
+        close(order->go[1]);
+        inner(socket, order);
+    }
+    close(order->ready[1]);
+    close(order->go[0]);
+    if (read(order->ready[0], &byte, 1) == 1) {
+        write_maps(socket, order, pid);
+        if (write(order->go[1], "g", 1) != 1)
+            sc_maker_fail(socket, "pipe", "", -errno);
+    }
+    waitpid(pid, NULL, __WALL);
+}
+
+/* ---- in the supervisor ---- */
+
+/* So many pairs in a row that no cell below `parent` has; the first one's place, or -EAGAIN. */
+static int find_pairs(const struct sc_space *parent, uint32_t n)
+{
+    uint32_t run = 0;
+    for (uint32_t i = 0; i < parent->kin_pairs; i++) {
+        run = parent->kin_used[i] ? 0 : run + 1;
+        if (run == n)
+            return (int)(i + 1 - n);
+    }
+    return -EAGAIN;
+}
+
+static int take_pairs(struct sc_space *parent, bool forkable, struct sc_space *space, struct sc_err *err)
+{
+    uint32_t n = forkable ? (parent->kin_pairs + 1) / SC_KIN_SHARE : 1;
+    int first = n > 0 ? find_pairs(parent, n) : -ENOSPC;
+    if (first < 0)
+        return sc_err_set(err, SC_ERR_HOST, first,
+                          first == -EAGAIN
+                              ? "no free id for a cell below this one: all of its %u are in use"
+                              : "a cell that far below another cannot be forkable: it has %u ids",
+                          parent->kin_pairs);
+    space->id_lock = fcntl(parent->id_lock, F_DUPFD_CLOEXEC, 3);
+    if (space->id_lock < 0)
+        return sc_err_sys(err, -errno, "the lock of the cell's ids");
+    memset(parent->kin_used + first, 1, n);
+    space->own_pair = (uint32_t)first;
+    space->own_pairs = n;
+    space->host_uid = parent->kin_host + 2 * (uint32_t)first;
+    space->kin_pairs = n - 1;
+    space->kin_host = space->host_uid + 2;
+    return 0;
+}
+
+void sc_space_release(struct sc_space *parent, struct sc_space *child)
+{
+    memset(parent->kin_used + child->own_pair, 0, child->own_pairs);
+    child->own_pairs = 0;
+}
+
+/* Rootless the parent's own ids are handed down: they are all there are. */
+static void write_map(const struct sc_plan *plan, const struct sc_space *space, char *map, size_t size)
+{
+    uint32_t own = SC_KIN_FIRST + 2 * space->own_pair;
+    if (!plan->rootless)
+        sc_space_map(map, size, own, own + 2, space->kin_pairs);
+    else if (plan->agent_shares_uid)
+        snprintf(map, size, "%d %d 1\n", SC_CELL_UID, SC_CELL_UID);
+    else
+        snprintf(map, size, "%d %d 1\n%d %d 1\n", SC_CELL_AGENT_UID, SC_CELL_AGENT_UID, SC_CELL_UID,
+                 SC_CELL_UID);
+}
+
+static int make_namespaces(const struct sc_template *tmpl, const struct sc_space *parent,
+                           struct child_order *order, struct sc_space *space, struct sc_err *err)
+{
+    struct sc_maker maker = {0};
+    int fds[FDS_MAX], n_fds = order->table->len ? FDS_MAX : SC_SPACE_FDS;
+    order->owner_ns = tmpl->user_ns;
+    order->parent_ns = parent->user_ns;
+    order->monotonic_s = sc_space_clock_age_s(CLOCK_MONOTONIC);
+    order->boot_s = space->boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME);
+    int r = sc_maker_start(&maker, outer, order, err);
+    if (r == 0)
+        r = sc_maker_take(&maker, fds, (size_t)n_fds, err);
+    sc_maker_end(&maker);
+    if (r < 0)
+        return sc_err_wrap(err, r, "making namespaces below a cell");
+    sc_space_take(space, fds, n_fds);
+    return 0;
+}
+
+int sc_space_open_child(const struct sc_plan *plan, const struct sc_template *tmpl,
+                        const struct sc_buf *table, struct sc_space *parent, bool forkable,
+                        struct sc_space *ret_space, struct sc_err *err)
+{
+    struct sc_space space = SC_SPACE_NONE;
+    struct child_order order = {.table = table, .owner_ns = -1};
+    int r = plan->rootless ? 0 : take_pairs(parent, forkable, &space, err);
+    if (r < 0)
+        return r;
+    write_map(plan, &space, order.map, sizeof order.map);
+    r = make_namespaces(tmpl, parent, &order, &space, err);
+    if (r == 0)
+        r = sc_space_open_group(&space, plan, err);
+    if (r < 0) {
+        sc_space_release(parent, &space);
+        sc_space_close(&space);
+        return r;
+    }
+    *ret_space = space;
+    return 0;
+}
