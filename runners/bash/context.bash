@@ -15,7 +15,14 @@ __snapcell_number=0
 __snapcell_interruption='{"name":"Interrupted","message":"the run was interrupted","traceback":"","line":null}'
 __snapcell_head_program=$(type -P head)
 __snapcell_rm_program=$(type -P rm)
-source "${BASH_SOURCE[0]%/*}/json.bash"
+__snapcell_folder=${BASH_SOURCE[0]%/*}
+__snapcell_is_zygote=0
+if [[ ${1-} == --zygote ]]; then
+    __snapcell_is_zygote=1
+    shift
+fi
+__snapcell_pending=''     # a line that has been read already
+source "$__snapcell_folder/json.bash"
 
 __snapcell_say() {
     builtin printf '%s\n' "$1" >&199
@@ -117,7 +124,8 @@ __snapcell_end() {
 
 # Between two runs: the result of the one, then the other, until one can be run.
 __snapcell_next() {
-    local __snapcell_status=$? __snapcell_options=$- REPLY
+    local __snapcell_status=$? __snapcell_options=$-$__snapcell_prelude_options REPLY
+    __snapcell_prelude_options=''
     __snapcell_running=0
     builtin set +exT
     if ((__snapcell_interrupted)); then
@@ -171,7 +179,9 @@ __snapcell_read_run() {
 # A line of the supervisor's in REPLY. Its end ends this shell. An interrupt may fall in here.
 __snapcell_read_line() {
     local piece status
-    REPLY=''
+    REPLY=$__snapcell_pending
+    __snapcell_pending=''
+    [[ $REPLY ]] && return
     while :; do
         IFS= builtin read -r -u 199 piece
         status=$?
@@ -248,5 +258,6 @@ __snapcell_invalid() {
 # is no command, so nothing comes before it.
 builtin trap -- '{ __snapcell_on_exit $?; } 2>&$((__snapcell_leaving = 1, 2))' EXIT
 builtin trap -- "$__snapcell_on_interrupt" INT
-__snapcell_note_initial
-__snapcell_say "{\"op\":\"ready\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\"}"
+__snapcell_ready="{\"op\":\"ready\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\"}"
+__snapcell_say "$__snapcell_ready"
+source "$__snapcell_folder/preludes.bash"

@@ -23,4 +23,4 @@ __snapcell_line+='then builtin eval "$__snapcell_code" 199>&-; else __snapcell_i
 for __snapcell_level in 1 2 3 4 5 6 7 8; do
     __snapcell_line+='; done'
 done
-exec "$BASH" --norc --noprofile -c "$__snapcell_line" "$__snapcell_folder"
+exec "$BASH" --norc --noprofile -c "$__snapcell_line" "$__snapcell_folder" "$@"

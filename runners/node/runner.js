@@ -285,7 +285,6 @@ function openStream() {
 }
 
 function main() {
-  // Before anything else: it looks at what Node itself has.
   const zygote = process.argv[2] === '--zygote' ? new Zygote() : null;
   const runner = new Runner();
   runner.prepare();

@@ -56,10 +56,24 @@ function descriptors() {
 }
 
 class Zygote {
-  // The addon counts what Node itself has, so nothing must have been done before.
   constructor() {
     this.problem = null;
     this.hidePreload();
+  }
+
+  // start(runner) is called in each fork. The addon counts what Node itself has: that is, with the threads that do its work
+  // on files, which it starts at the first, and which libuv starts anew in a fork.
+  listen(runner, start) {
+    this.runner = runner;
+    this.start = start;
+    fs.stat('/', () => {
+      this.load();
+      say(runner.ready);
+      this.next();
+    });
+  }
+
+  load() {
     try {
       this.addon = require(path.join(FOLDER, 'snapcell-fork-addon.node'));
       this.addon.load(path.join(FOLDER, 'libsnapcell-fork.so'));
@@ -75,14 +89,6 @@ class Zygote {
     if (others.length > 0) process.env.LD_PRELOAD = others.join(':');
     else delete process.env.LD_PRELOAD;
     process.execArgv = [];
-  }
-
-  // start(runner) is called in each fork.
-  listen(runner, start) {
-    this.runner = runner;
-    this.start = start;
-    say(runner.ready);
-    this.next();
   }
 
   next() {

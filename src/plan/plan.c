@@ -91,13 +91,29 @@ static int check_host(const struct sc_host *host, struct sc_err *err)
     return 0;
 }
 
+static int plan_forks(struct sc_plan *plan)
+{
+    const struct {
+        const char *path;
+        const unsigned char *bytes;
+        size_t len;
+    } files[] = {{SC_FORK_LIBRARY, sc_fork_library, sc_fork_library_len},
+                 {SC_FORK_NODE_SHIM, sc_fork_node_shim, sc_fork_node_shim_len},
+                 {SC_FORK_NODE_ADDON, sc_fork_node_addon, sc_fork_node_addon_len},
+                 {SC_FORK_BASH_BUILTIN, sc_fork_bash_builtin, sc_fork_bash_builtin_len}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && r == 0; i++)
+        r = sc_plan_add_program(plan, files[i].path, files[i].bytes, files[i].len);
+    return r;
+}
+
 static int plan_runners(struct sc_plan *plan, struct sc_err *err)
 {
     int r = 0;
     for (const struct sc_runner_file *file = SC_RUNNER_FILES; plan->stay && file->path && r == 0; file++)
         r = sc_plan_add_mount(plan, SC_MOUNT_FILE, file->path, NULL, file->content, 0444);
     if (r == 0 && plan->forkable)
-        r = sc_plan_add_program(plan, SC_FORK_LIBRARY, sc_fork_library, sc_fork_library_len);
+        r = plan_forks(plan);
     return r < 0 ? sc_err_sys(err, r, "plan of the runners") : 0;
 }
 

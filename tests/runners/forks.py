@@ -31,7 +31,7 @@ def tree(folder):
     return folder
 
 
-EXTRAS = ["fork/libsnapcell-nodefork.so", "fork/snapcell-fork-addon.node"]
+EXTRAS = ["fork/libsnapcell-nodefork.so", "fork/snapcell-fork-addon.node", "fork/snapcell-fork-bash.so"]
 
 
 class Refused(Exception):

@@ -38,7 +38,7 @@ static struct {
 
 enum { NOTHING, FIRST, AGAIN };
 
-static sem_t signals;
+static sem_t signals, taken;
 static atomic_int due;
 static struct uv_handle_s *waker;
 static void *isolate;
@@ -59,7 +59,10 @@ static void tell(void)
     napi_handle_scope scope;
     napi_value function, global, again, ignored;
     int what = atomic_exchange(&due, NOTHING);
-    if (what == NOTHING || napi_open_handle_scope(main_env, &scope) != 0)
+    if (what == NOTHING)
+        return;
+    sem_post(&taken);
+    if (napi_open_handle_scope(main_env, &scope) != 0)
         return;
     if (napi_get_reference_value(main_env, interrupt, &function) == 0 &&
         napi_get_global(main_env, &global) == 0 && napi_get_boolean(main_env, what == AGAIN, &again) == 0 &&
@@ -80,19 +83,26 @@ static void on_wake(struct uv_handle_s *handle)
     tell();
 }
 
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0)
+        ;
+}
+
+/* Returns when the main thread has taken it up: the first time must not be lost in the second. */
 static void ask(int what)
 {
     atomic_store(&due, what);
     node.request(isolate, on_interrupt, NULL);
     node.async_send(waker);
+    wait_for(&taken);
 }
 
 static void *watch(void *unused)
 {
     const struct timespec moment = {.tv_nsec = AGAIN_NS};
     for (;;) {
-        if (sem_wait(&signals) != 0)
-            continue;
+        wait_for(&signals);
         ask(FIRST);
         nanosleep(&moment, NULL);
         ask(AGAIN);
@@ -153,7 +163,7 @@ static int start(struct uv_loop_s *loop)
         return r;
     node.unref(waker); /* it keeps no loop from its end */
     isolate = node.isolate_current();
-    if (sem_init(&signals, 0, 0) < 0)
+    if (sem_init(&signals, 0, 0) < 0 || sem_init(&taken, 0, 0) < 0)
         return -errno;
     r = start_thread();
     if (r == 0 && sigaction(SIGINT, &action, NULL) < 0)
