@@ -28,8 +28,9 @@ int sc_plan_deterministic(struct sc_plan *plan, struct sc_err *err)
     if (!deterministic->on)
         return 0;
     uint64_t clock_ms = deterministic->clock_given ? deterministic->clock_ms : SC_CLOCK_STANDARD_MS;
-    snprintf(values, sizeof values, "%" PRIu32 " %" PRIu64 " %u\n", deterministic->seed, clock_ms * 1000000,
-             sc_plan_cpus(plan));
+    snprintf(values, sizeof values, "%" PRIu32 " %" PRIu64 " %u %d\n", deterministic->seed,
+             clock_ms * 1000000, sc_plan_cpus(plan),
+             plan->apparmor && plan->spec->profile != SC_PROFILE_COMPUTE);
     node_text(deterministic->seed, node, sizeof node);
     snprintf(bash, sizeof bash, "RANDOM=%" PRIu32 "\n", deterministic->seed);
     int r = sc_plan_add_mount(plan, SC_MOUNT_FILE, FOLDER "/values", NULL, values, 0444);

@@ -13,9 +13,9 @@ import conftest
 TESTS = os.path.dirname(conftest.HERE)
 SOURCE = os.environ.get("SNAPCELL_SOURCE", os.path.dirname(TESTS))
 # AppArmor is not on everywhere: tests/vm says so, and takes it away. `pin` stands as root in front of the cpuset group, which holds the
-# same; an ordinary user without that group has this wall only.
+# same; an ordinary user without that group has this wall only. `layout` is done again behind AppArmor's profile.
 BEHIND_ANOTHER = ["pin"]
-ELSEWHERE = ["pin"] if os.environ.get("SNAPCELL_TEST_APPARMOR") == "1" else ["apparmor", "pin"]
+ELSEWHERE = ["pin", "layout"] if os.environ.get("SNAPCELL_TEST_APPARMOR") == "1" else ["apparmor", "pin"]
 if os.geteuid() != 0:
     # Without a subordinate id agent and program have one id, and nothing to change between them.
     ELSEWHERE += ["ids", "program_ids"]
