@@ -25,6 +25,7 @@ enum sc_cli_verb_bit {
     SC_CLI_VERSION = 1 << 4,
     SC_CLI_HELP = SC_CLI_VERSION, /* neither has an option of its own */
     SC_CLI_AUDIT = 1 << 5,
+    SC_CLI_BATCH = 1u << 31,
     SC_CLI_SESSION = 1 << 6,
     SC_CLI_KEEPER = 1 << 7,
     SC_CLI_CHECK = 1 << 8,
@@ -78,6 +79,7 @@ int sc_cli_run_warm(const struct sc_cli_args *args); /* run --warm */
 int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_audit(const struct sc_cli_args *args);
+int sc_cli_batch(const struct sc_cli_args *args);
 int sc_cli_check(const struct sc_cli_args *args);
 int sc_cli_doctor(const struct sc_cli_args *args);
 int sc_cli_mcp(const struct sc_cli_args *args);

@@ -33,6 +33,8 @@ enum sc_cli_flag {
     SC_FLAG_DEV = 1 << 11,
     SC_FLAG_AUDIT_STRICT = 1 << 12,
     SC_FLAG_MEMORY = 1 << 13,
+    SC_FLAG_SAME_ONCE = 1 << 14,
+    SC_FLAG_STOP_FIRST = 1 << 15,
 };
 
 enum sc_cli_text {
@@ -50,6 +52,7 @@ enum sc_cli_text {
     SC_TEXT_POOL,
     SC_TEXT_IDLE_EXIT,
     SC_TEXT_EXPECT,
+    SC_TEXT_OUTPUT,
     SC_TEXT_AUDIT_SIZE,
     SC_TEXT_RUNNING,
     SC_TEXT_QUEUE,
@@ -90,7 +93,7 @@ void sc_cli_option_form(const struct sc_cli_option *option, char *ret_text, size
 #define SC_CLI_RUN_LIMIT_VERBS (SC_CLI_SESSION_RUN | SC_CLI_SESSION_EXEC)
 
 /* Verbs whose options may also stand behind their operands: these are no program's own words. */
-#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE | SC_CLI_KEY | SC_CLI_AUDIT)
+#define SC_CLI_MIXED_VERBS (SC_CLI_JUDGE | SC_CLI_TEMPLATE | SC_CLI_KEY | SC_CLI_AUDIT | SC_CLI_BATCH)
 
 /* One option as it was given. Everything is borrowed from argv and the tables. */
 struct sc_cli_given {

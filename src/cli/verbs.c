@@ -39,6 +39,14 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "processor time, wall time, peak of memory, and why.\n"
      "Exit status: 0 when every test is accepted, 1 when not, 130 cancelled, 125 Snapcell itself failed, 2 bad usage.",
      sc_cli_judge},
+    {"batch", SC_CLI_BATCH,
+     "batch [OPTION…] -o RESULTS.jsonl JOBS.jsonl",
+     "Run many jobs, some at a time, and go on where it was interrupted.",
+     "A job a line: `{\"id\": …, \"spec\": {…}}`, a request as for run --spec, or `{\"id\": …, \"judge\": {…}}`, a task of "
+     "judge (docs/batch.md). Results are written as they come, each with its id. Code is run by a keeper, warm where it can be: the one of --socket, else one "
+     "that this command starts and ends.\n"
+     "Exit status: 0 every job is ok or accepted, 1 some are not, 130 interrupted, 125 Snapcell itself failed, 2 bad usage.",
+     sc_cli_batch},
     {"session", SC_CLI_SESSION,
      "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|pause|resume|end …",
      "Work in a cell that stays: it keeps files, processes and interpreter state between commands.",
