@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,12 @@
 extern const unsigned char sc_egress_image[];
 extern const size_t sc_egress_image_len;
 
-int sc_egress_config(const struct sc_net *net)
+#define TOO_MANY_RULES                                                                                       \
+    "network: more rules about addresses and ports than fit one table of the kernel's: allowed are about "   \
+    "400 ranges of ports"
+
+/* The rules in sealed memory. Descriptor or negative errno. */
+static int config_of(const struct sc_net *net)
 {
     json_t *value = sc_net_to_json(net);
     char *text = value ? sc_json_dump(value, JSON_COMPACT) : NULL;
@@ -48,12 +54,10 @@ int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit
         return 0;
     int r = sc_net_table_build(net, &kit.table);
     if (r == -EMSGSIZE)
-        return sc_err_usage(err, "network",
-                            "network: more rules about addresses and ports than fit one table of "
-                            "the kernel's: allowed are about 400 ranges of ports");
+        return sc_err_usage(err, "network", TOO_MANY_RULES);
     if (r == 0) {
         kit.image = sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
-        kit.config = sc_egress_config(net);
+        kit.config = config_of(net);
         r = kit.image < 0 ? kit.image : kit.config < 0 ? kit.config : 0;
     }
     if (r < 0) {
@@ -320,14 +324,75 @@ void sc_egress_report(struct sc_egress *egress, struct sc_result *result, sc_egr
                "it ended early: there was no network from then on, and the records are not whole", 1);
 }
 
-int sc_egress_change(struct sc_egress *egress, int config, struct sc_err *err)
+/* ---- other rules ---- */
+
+static int change_process(struct sc_egress *egress, int config, sc_egress_denied *denied, void *userdata)
 {
     const uint8_t order = SC_NET_ORDER_CHANGE;
+    uint64_t until_ns = sc_now_ns() + ANSWER_PATIENCE_NS;
     struct sc_net_note note;
     ssize_t n = sc_send_fds(egress->control, &order, sizeof order, &config, 1);
-    int r = n < 0 ? (int)n : 0;
-    while (r >= 0 && (r = next_note(egress, sc_now_ns() + ANSWER_PATIENCE_NS, &note)) > 0)
+    int r = n < 0 ? (int)n : 1;
+    while (r > 0 && (r = next_note(egress, until_ns, &note)) > 0) {
         if (note.kind == SC_NET_NOTE_DONE)
             return 0;
-    return sc_err_sys(err, r < 0 ? r : -ETIMEDOUT, "telling the egress process other rules");
+        if (note.kind == SC_NET_NOTE_DENIED)
+            note_denied(&note, denied, userdata);
+        egress->ready = egress->ready || note.kind == SC_NET_NOTE_READY;
+    }
+    return r < 0 ? r : -ETIMEDOUT;
+}
+
+struct table_order {
+    int net_ns, owner_ns;
+    struct sc_buf batch;
+};
+
+/* A helper that joins the cell's namespace and has every right over it. */
+static void change_table(int socket, void *data)
+{
+    const struct table_order *order = data;
+    if (order->owner_ns >= 0 && setns(order->owner_ns, CLONE_NEWUSER) < 0)
+        sc_maker_fail(socket, "user namespace", "owner", -errno);
+    if (setns(order->net_ns, CLONE_NEWNET) < 0)
+        sc_maker_fail(socket, "network namespace", "", -errno);
+    int r = sc_net_space_change(order->batch.data, order->batch.len);
+    if (r < 0)
+        sc_maker_fail(socket, "network rules", "table", r);
+    sc_maker_send(socket, NULL, 0);
+}
+
+static int change_namespace(struct table_order *order, struct sc_err *err)
+{
+    struct sc_maker maker = {0};
+    int r = sc_maker_start(&maker, change_table, order, err);
+    if (r == 0)
+        r = sc_maker_take(&maker, NULL, 0, err);
+    sc_maker_end(&maker);
+    return r;
+}
+
+/* The process decides, so it comes first: the table only makes refusals quick. */
+int sc_egress_change(struct sc_egress *egress, int net_ns, int owner_ns, const struct sc_net *net,
+                     sc_egress_denied *denied, void *userdata, struct sc_err *err)
+{
+    struct table_order order = {.net_ns = net_ns, .owner_ns = owner_ns};
+    if (egress->pid == 0 || egress->control < 0)
+        return sc_err_usage(err, "network",
+                            "network: this cell was made without one, or has lost it: allowed with a "
+                            "cell that was started with a network");
+    int r = sc_net_table_build(net, &order.batch);
+    if (r == -EMSGSIZE)
+        return sc_err_usage(err, "network", TOO_MANY_RULES);
+    int config = r == 0 ? config_of(net) : r;
+    r = config < 0 ? config : change_process(egress, config, denied, userdata);
+    sc_close(&config);
+    if (r < 0)
+        sc_err_sys(err, r, "telling the egress process other rules");
+    else
+        r = change_namespace(&order, err);
+    if (r < 0)
+        sc_egress_end(egress);
+    sc_buf_fini(&order.batch);
+    return r;
 }

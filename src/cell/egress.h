@@ -47,9 +47,9 @@ bool sc_egress_listen(struct sc_egress *egress, sc_egress_denied *denied, void *
  * goes to `denied` first. One that does not answer in a second is ended. */
 void sc_egress_report(struct sc_egress *egress, struct sc_result *result, sc_egress_denied *denied,
                       void *userdata);
-/* Other rules: 0 when they are in force in the process. */
-int sc_egress_change(struct sc_egress *egress, int config, struct sc_err *err);
-/* The rules in sealed memory, as sc_egress_change takes them. Descriptor or negative errno. */
-int sc_egress_config(const struct sc_net *net);
+/* Other rules for a living cell whose namespaces these are (owner_ns -1: the caller's own): 0 when they are
+ * in force, and what they do not allow is cut. When it fails the old ones, or no network, are. */
+int sc_egress_change(struct sc_egress *egress, int net_ns, int owner_ns, const struct sc_net *net,
+                     sc_egress_denied *denied, void *userdata, struct sc_err *err);
 
 #endif

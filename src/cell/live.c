@@ -276,6 +276,17 @@ void sc_live_network(struct sc_live *live, struct sc_result *result)
         live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
 }
 
+int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
+{
+    struct sc_egress *egress = &live->cell.egress;
+    bool had = egress->control >= 0;
+    int r = sc_egress_change(egress, live->cell.space.net_ns, live->works->tmpl.user_ns, net, note_network,
+                             live, err);
+    if (had && egress->control < 0)
+        live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
+    return r;
+}
+
 /* ---- clocks ---- */
 
 uint64_t sc_live_next_ns(const struct sc_live *live)

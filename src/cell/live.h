@@ -158,6 +158,9 @@ uint32_t sc_live_limits_hit(const struct sc_live *live);
 /* Where the cell has a network: every decision of its egress process so far, into the result.
  * Refusals that were not told before are told now. Waits for the process, a second at most. */
 void sc_live_network(struct sc_live *live, struct sc_result *result);
+/* Other rules of the network, from now on: what they do not allow is cut. Only of a cell that has one. When
+ * it fails for another reason than a usage error, the cell has no network any more. */
+int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err);
 /* How often the kernel refused, or killed for memory, since the cell was made: who compares two of these
  * knows what happened between. */
 struct sc_live_counts {

@@ -54,10 +54,11 @@ enum sc_cli_verb_bit {
     SC_CLI_MCP = 1 << 30,
     SC_CLI_SESSION_PAUSE = 1u << 31,
     SC_CLI_SESSION_RESUME = 1ull << 32,
+    SC_CLI_SESSION_NETWORK = 1ull << 33,
 };
 #define SC_CLI_SESSIONS                                                                                      \
-    ((((1u << 26) - 1) & ~((1u << 10) - 1)) | SC_CLI_SESSION_PAUSE |                                         \
-     SC_CLI_SESSION_RESUME) /* all those words */
+    ((((1u << 26) - 1) & ~((1u << 10) - 1)) | SC_CLI_SESSION_PAUSE | SC_CLI_SESSION_RESUME |                 \
+     SC_CLI_SESSION_NETWORK) /* all those words */
 
 #define SC_CLI_ALL (~0ull)
 

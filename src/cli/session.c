@@ -163,6 +163,34 @@ static int restart(struct sc_cli_session *session)
                                                        session->args.operands[0]));
 }
 
+/* Options of the network, as the spec's own setters read them. */
+static int set_network(struct sc_cli_session *session)
+{
+    struct sc_spec spec;
+    struct sc_err err = {0};
+    int r = 0;
+    if (session->args.n_operands)
+        return sc_cli_session_usage(session, "takes one ID");
+    sc_spec_init(&spec);
+    for (size_t i = 0; i < session->args.n_given && r == 0; i++) {
+        const struct sc_cli_given *given = &session->args.given[i];
+        r = (given->kind == SC_OPTION_ADD ? sc_spec_add : sc_spec_set)(&spec, given->name, given->value,
+                                                                       &err);
+    }
+    json_t *request = NULL;
+    if (r == 0 && !spec.net.given)
+        r = sc_err_usage(&err, "network", "network: needs --network, --allow or --deny");
+    if (r == 0) {
+        request = sc_cli_session_request(session, "session.network");
+        if (json_object_set_new(request, "network", sc_net_to_json(&spec.net)) < 0) {
+            json_decref(request);
+            request = NULL;
+        }
+    }
+    sc_spec_fini(&spec);
+    return r < 0 ? sc_cli_fail(&err) : do_one(session, request);
+}
+
 static int interrupt(struct sc_cli_session *session)
 {
     if (session->args.n_operands > 1)
@@ -231,6 +259,7 @@ static const struct word {
     {SC_CLI_SESSION_KILL, true, kill_process},
     {SC_CLI_SESSION_RESTART, true, restart},
     {SC_CLI_SESSION_INTERRUPT, true, interrupt},
+    {SC_CLI_SESSION_NETWORK, true, set_network},
     {SC_CLI_SESSION_PAUSE, true, sc_cli_session_pause},
     {SC_CLI_SESSION_RESUME, true, sc_cli_session_resume},
     {SC_CLI_SESSION_END, true, end},

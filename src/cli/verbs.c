@@ -112,6 +112,11 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Forget a context's state; its next run starts a new interpreter.", "", sc_cli_session},
     {"session interrupt", SC_CLI_SESSION_INTERRUPT, "session interrupt ID [CONTEXT]",
      "Interrupt what runs in a context, or in all; their state stays.", "", sc_cli_session},
+    {"session network", SC_CLI_SESSION_NETWORK, "session network ID [OPTION…]",
+     "Give a living session other rules of the network, in place of those it has.",
+     "What they do not allow is cut at once. Rules of its template stay in force. Only of a session that was started with a "
+     "network; `--network none` takes it away.",
+     sc_cli_session},
     {"session pause", SC_CLI_SESSION_PAUSE, "session pause ID",
      "Put a session's files on disk, and end its cell.",
      "The work folder and /tmp are kept, with the session's options and the names of its contexts; variables and "

@@ -75,6 +75,26 @@ static char *list_contexts(const struct caller *caller, struct keeper_session *s
     return r < 0 ? NULL : sc_keeper_reply_value(json_pack("{s:o*}", "contexts", contexts));
 }
 
+/* What stands behind the session's first layer of rules, its template's and its tenant's, stays. */
+static char *set_network(const struct caller *caller, struct keeper_session *session,
+                         struct sc_keeper_request *request)
+{
+    struct sc_err err = {0};
+    struct sc_net *now = &session->spec.net, net;
+    (void)caller;
+    if (sc_net_copy(&request->spec.net, &net) < 0)
+        return NULL;
+    int r = now->within ? sc_net_add_within(&net, now->within) : 0;
+    r = r < 0 ? sc_err_sys(&err, r, "network") : sc_session_set_network(session->session, &net, &err);
+    if (r < 0) {
+        sc_net_fini(&net);
+        return sc_keeper_reply_err(&err);
+    }
+    sc_net_fini(now);
+    *now = net;
+    return sc_keeper_reply_ok("{}");
+}
+
 /* One answer for a key that never was, one that was revoked, and a peer that nobody showed. */
 static char *unauthorized(void)
 {
@@ -213,6 +233,7 @@ static const struct handler {
     [SC_KEEPER_SESSION_LIST] = {.answer = list_sessions},
     [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
     [SC_KEEPER_SESSION_END] = {.start = end_session},
+    [SC_KEEPER_SESSION_NETWORK] = {.answer = set_network},
     [SC_KEEPER_SESSION_PAUSE] = {.start = pause_start},
     [SC_KEEPER_SESSION_RESUME] = {.start = resume_start},
     [SC_KEEPER_RUN] = {.start = task_start},

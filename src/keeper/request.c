@@ -44,6 +44,7 @@ enum field_bit {
     F_GATE = 1 << 21,   /* of every request of a gate's but identify */
     F_SOURCE = 1 << 22, /* as CODE, which is only read */
     F_MEMORY = 1 << 23,
+    F_NETWORK = 1 << 24,
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -68,6 +69,7 @@ static const struct row REQUESTS[] = {
     {"session.start", SC_KEEPER_SESSION_START, BOTH, 0, F_NAME | F_TIMES | F_SPEC},
     {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
     {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"session.network", SC_KEEPER_SESSION_NETWORK, BOTH, SESSION, F_SESSION | F_NETWORK},
     {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
     {"session.pause", SC_KEEPER_SESSION_PAUSE, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_MEMORY},
     {"session.resume", SC_KEEPER_SESSION_RESUME, SC_KEEPER_CLIENT, SC_KEEPER_NAMES_PAUSED,
@@ -337,6 +339,7 @@ static const struct field_row FIELDS[] = {
     {"stdin", F_STDIN, NULL, 0},
     {"stdin_b64", F_STDIN, NULL, 0},
     {"limits", F_LIMITS, NULL, 0},
+    {"network", F_NETWORK, NULL, 0},
 };
 #define N_FIELDS (sizeof FIELDS / sizeof *FIELDS)
 
@@ -493,6 +496,8 @@ static int check(const struct sc_keeper_request *request, struct sc_err *err)
         return missing("signal", err);
     if (request->verb == SC_KEEPER_FILE && request->file == SC_FILE_CHMOD && !request->mode)
         return missing("mode", err);
+    if (request->verb == SC_KEEPER_SESSION_NETWORK && !request->spec.net.given)
+        return missing("network", err);
     if (request->background && request->pty)
         return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
     if (request->verb == SC_KEEPER_IDENTIFY && !request->key == !request->peer)

@@ -293,3 +293,8 @@ int sc_session_cancel(struct sc_session *session, uint32_t id)
     }
     return -ESRCH;
 }
+
+int sc_session_set_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err)
+{
+    return sc_live_set_network(session->live, net, err);
+}

@@ -129,6 +129,8 @@ int sc_session_check(struct sc_session *session, enum sc_lang lang, const char *
 int sc_session_cancel(struct sc_session *session, uint32_t task);
 /* Forgets a context's state: its interpreter is killed, the next run starts a new one. -ENOENT. */
 int sc_session_restart(struct sc_session *session, const char *context);
+/* As sc_live_set_network. */
+int sc_session_set_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err);
 /* Heap JSON text: contexts, tasks, age, time left, usage. NULL when memory ran out. */
 char *sc_session_describe(const struct sc_session *session);
 

@@ -87,20 +87,17 @@ static int fill_network(struct sc_spec *spec, const struct sc_spec *defaults, st
         return 0;
     if (spec->net.given && from->mode == SC_NET_NONE)
         return sc_err_usage(err, "network", "network: the template gives its cells none: allowed is none");
+    /* Also behind its own copy, so that who changes a session's rules later changes the first layer only. */
+    if (!spec->net.given && sc_net_copy(from, &spec->net) < 0)
+        return sc_spec_no_memory(err);
+    if (from->mode == SC_NET_NONE)
+        return 0;
     struct sc_net **last = &spec->net.within;
     for (int depth = 1; *last; depth++, last = &(*last)->within)
         if (depth == SC_NET_WITHIN_MAX - 2) /* this one, and a tenant's */
             return sc_err_usage(err, "network.within", "network.within: deeper than the %d levels allowed",
                                 SC_NET_WITHIN_MAX - 2);
-    struct sc_net *into = spec->net.given ? calloc(1, sizeof *into) : &spec->net;
-    if (!into || sc_net_copy(from, into) < 0) {
-        if (into != &spec->net)
-            free(into);
-        return sc_spec_no_memory(err);
-    }
-    if (into != &spec->net)
-        *last = into;
-    return 0;
+    return sc_net_add_within(&spec->net, from) < 0 ? sc_spec_no_memory(err) : 0;
 }
 
 int sc_spec_fill(struct sc_spec *spec, const struct sc_spec *defaults, struct sc_err *err)

@@ -82,6 +82,20 @@ int sc_net_copy(const struct sc_net *net, struct sc_net *ret_copy)
     return 0;
 }
 
+int sc_net_add_within(struct sc_net *net, const struct sc_net *ceiling)
+{
+    struct sc_net *copy = calloc(1, sizeof *copy), **last = &net->within;
+    int r = copy ? sc_net_copy(ceiling, copy) : -ENOMEM;
+    if (r < 0) {
+        free(copy);
+        return r;
+    }
+    while (*last)
+        last = &(*last)->within;
+    *last = copy;
+    return 0;
+}
+
 int sc_net_set_mode(struct sc_net *net, const char *field, const char *text, struct sc_err *err)
 {
     int word = 0;

@@ -66,6 +66,10 @@ void sc_net_fini(struct sc_net *net);
 /* `ret_copy` needs no initialisation. 0 or -ENOMEM. */
 int sc_net_copy(const struct sc_net *net, struct sc_net *ret_copy);
 
+/* Behind all layers that are there: a copy of `ceiling` with its own, which must allow what they allow. 0 or
+ * -ENOMEM. */
+int sc_net_add_within(struct sc_net *net, const struct sc_net *ceiling);
+
 /* "none", "rules" or "open"; "none" also forgets rules that were given. */
 int sc_net_set_mode(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 /* One more rule: "NAME[:PORTS]", "ADDRESS[/BITS][:PORTS]", "[V6[/BITS]][:PORTS]"; PORTS are "*" or numbers

@@ -62,3 +62,52 @@ def test_contexts_have_it_too(start):
     session = start("--allow", "allowed.test")
     result = session.run("import urllib.request; urllib.request.urlopen('http://allowed.test/hello').read()[:9]")
     assert result["value"]["text/plain"] == "b'origin-ok'", result
+
+
+def test_rules_are_changed_while_it_lives(start, cells):
+    session = start("--allow", "allowed.test:9,80")
+    connect = "import socket; print(socket.create_connection(('198.51.100.20', 80), 20).getpeername()[0])"
+    assert "ConnectionRefusedError" in session.execute("python3", "-c", connect)["stderr"]
+    done = session.call("exec", "--background", session.name, "--", "python3", "-c", """
+import socket
+s = socket.create_connection(('allowed.test', 9), 20); s.recv(1); open('open', 'w').close()
+try:
+    while s.recv(100): pass
+    how = 'ended'
+except ConnectionResetError: how = 'reset'
+open('how', 'w').write(how)
+""")
+    assert done.code == 0, done.err
+    wait = "until [ -e %s ]; do sleep 0.05; done; cat %s"
+    session.execute("bash", "-c", wait % ("open", "open"))
+    changed = session.call("network", session.name, *INTERNAL, "--allow", "allowed.test:80", "--allow", "198.51.100.20:80")
+    assert changed.code == 0, changed.err
+    assert session.execute("bash", "-c", wait % ("how", "how"))["stdout"] == "reset"
+    assert session.execute("python3", "-c", connect)["stdout"] == "198.51.100.20\n"
+    assert session.execute("curl", "-sS", "http://allowed.test/hello")["stdout"].startswith("origin-ok")
+    assert session.call("network", session.name, "--network", "none").code == 0
+    assert "ConnectionRefusedError" in session.execute("python3", "-c", connect)["stderr"]
+    assert session.execute("curl", "-sS", "http://allowed.test/hello")["exit_code"] == 6
+    for words, says in (((), b"needs --network"), (("--allow", "a b"), b"--allow a b: allowed: a name"), (("--memory", "1G"), b"no such option")):
+        refused = session.call("network", session.name, *words)
+        assert refused.code == 2 and says in refused.err, refused.err
+
+
+def test_a_session_without_a_network_cannot_be_given_one(start):
+    session = start()
+    refused = session.call("network", session.name, "--allow", "allowed.test")
+    assert refused.code == 2 and b"made without one" in refused.err, refused.err
+
+
+def test_what_stands_behind_stays(start, cells):
+    """As a template's rules do."""
+    spec = os.path.join(cells.folder, "spec.json")
+    with open(spec, "w", encoding="utf-8") as f:
+        json.dump({"network": {"mode": "open", "internal": ["198.51.100.0/24"],
+                               "within": {"rules": [{"allow": "allowed.test"}], "internal": ["198.51.100.0/24"]}}}, f)
+    session = start("--spec", spec)
+    for rules in ((), ("--network", "open"), ("--allow", "*:*")):
+        if rules:
+            assert session.call("network", session.name, *INTERNAL, *rules).code == 0
+        assert session.execute("curl", "-sS", "http://allowed.test/hello")["stdout"].startswith("origin-ok")
+        assert session.execute("curl", "-sS", "http://denied.test/hello")["exit_code"] == 6

@@ -151,6 +151,13 @@ void sc_live_network(struct sc_live *live, struct sc_result *result)
     (void)result;
 }
 
+int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
+{
+    (void)live;
+    (void)net;
+    return sc_err_usage(err, "network", "network: none here");
+}
+
 void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage)
 {
     (void)live;
