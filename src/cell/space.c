@@ -260,6 +260,7 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, co
         return sc_err_wrap(err, r, "making namespaces");
     }
     sc_space_take(&space, fds, n_fds);
+    space.monotonic_s = order.monotonic_s;
     space.boot_s = order.boot_s;
     r = sc_space_open_group(&space, plan, err);
     if (r < 0) {

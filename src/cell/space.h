@@ -24,11 +24,13 @@ struct sc_space {
     int net_counts[2]; /* its counters, v4 and v6, open for reading */
     bool has_egress;   /* it answers for every address, and these listen in it */
     int egress[SC_NET_FD_COUNT];
-    int time_ns;       /* its monotonic and boot clocks started when it was made */
-    uint64_t boot_s;   /* what its boot clock is behind ours */
-    int user_ns;       /* maps the agent's and the program's ids; no namespace can be made in it */
-    int id_lock;       /* holds the host ids while anybody has it open; rootless: -1 */
-    uint32_t host_uid; /* the program's, in the namespace that owns the template */
+    int time_ns; /* its boot clock started when it was made, its monotonic one, too, unless it is a child */
+    uint64_t monotonic_s; /* what its monotonic clock is behind ours: a child's is its parent's, for forks
+                             remember times */
+    uint64_t boot_s;      /* what its boot clock is behind ours */
+    int user_ns;          /* maps the agent's and the program's ids; no namespace can be made in it */
+    int id_lock;          /* holds the host ids while anybody has it open; rootless: -1 */
+    uint32_t host_uid;    /* the program's, in the namespace that owns the template */
     /* A forkable cell's, as root: ids for the cells below it, a pair for each. */
     uint32_t kin_pairs, kin_host; /* how many, and the first one's host_uid */
     uint8_t kin_used[SC_KIN_MAX];

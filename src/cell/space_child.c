@@ -189,7 +189,7 @@ static int make_namespaces(const struct sc_template *tmpl, const struct sc_space
     int fds[FDS_MAX], n_fds = order->table->len ? FDS_MAX : SC_SPACE_FDS;
     order->owner_ns = tmpl->user_ns;
     order->parent_ns = parent->user_ns;
-    order->monotonic_s = sc_space_clock_age_s(CLOCK_MONOTONIC);
+    order->monotonic_s = space->monotonic_s = parent->monotonic_s;
     order->boot_s = space->boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME);
     int r = sc_maker_start(&maker, outer, order, err);
     if (r == 0)
