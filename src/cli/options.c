@@ -49,6 +49,8 @@ static const struct sc_cli_option OPTIONS[] = {
      "A use of this module, or of one below it, is a finding. May be given more than once."},
     {"deny-call", 0, "NAME", WHAT, RUNS_CODE | STARTS_SESSION | SC_CLI_CHECK, SC_OPTION_ADD, 0,
      "A call of this function is a finding. May be given more than once."},
+    {"import", 0, "NAME", WHAT, SC_CLI_RUN | SC_CLI_PLAN, SC_OPTION_ADD, 0,
+     "With --warm: use a cell whose interpreter has loaded this module already, if one waits; the keeper makes some ready from then on. Changes nothing else. May be given more than once."},
     {"spec", 0, "FILE", WHAT, STARTS_CELLS, SC_OPTION_TEXT, SC_TEXT_SPEC,
      "Start from a request in JSON (docs/spec.md); options given beside it count more."},
 

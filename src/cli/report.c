@@ -175,8 +175,9 @@ void sc_cli_report_short(const struct sc_result *result, struct sc_buf *out)
     add_first_denial(out, result);
 }
 
-static void add_times(struct sc_buf *out, const struct sc_usage *usage, const struct sc_limits *limits)
+static void add_times(struct sc_buf *out, const struct sc_result *result, const struct sc_limits *limits)
 {
+    const struct sc_usage *usage = &result->usage;
     sc_buf_add_str(out, "  time       wall ");
     add_time(out, usage->wall_ns);
     sc_buf_add_str(out, " of ");
@@ -189,6 +190,8 @@ static void add_times(struct sc_buf *out, const struct sc_usage *usage, const st
     add_time(out, usage->cpu_system_ns);
     sc_buf_add_str(out, "), start ");
     add_time(out, usage->start_ns);
+    if (result->start != SC_START_COLD)
+        sc_buf_printf(out, " (%s)", SC_START_NAMES[result->start]);
     sc_buf_add_str(out, "\n");
 }
 
@@ -273,7 +276,7 @@ static void add_status(struct sc_buf *out, const struct sc_result *result)
 void sc_cli_report_long(const struct sc_result *result, const struct sc_limits *limits, struct sc_buf *out)
 {
     add_status(out, result);
-    add_times(out, &result->usage, limits);
+    add_times(out, result, limits);
     add_memory(out, &result->usage, limits);
     add_output(out, &result->usage);
     add_remarks(out, result);

@@ -34,6 +34,15 @@ static enum sc_status status_of(const json_t *reply)
     return SC_STATUS_SANDBOX_ERROR;
 }
 
+static enum sc_start start_of(const json_t *reply)
+{
+    const char *kind = json_string_value(json_object_get(json_object_get(reply, "start"), "kind"));
+    for (int start = SC_START_COLD; kind && start <= SC_START_FORK; start++)
+        if (!strcmp(SC_START_NAMES[start], kind))
+            return (enum sc_start)start;
+    return SC_START_COLD;
+}
+
 static uint32_t bits_of(const json_t *names, const char *const *all)
 {
     uint32_t bits = 0;
@@ -115,6 +124,7 @@ void sc_cli_session_result(const json_t *reply, struct sc_result *ret_result)
     ret_result->err.truncated = json_is_true(json_object_get(reply, "stderr_truncated"));
     ret_result->limits_hit = bits_of(json_object_get(reply, "limits_hit"), SC_HIT_NAMES);
     ret_result->degraded = bits_of(json_object_get(reply, "degraded"), SC_DEGRADE_NAMES);
+    ret_result->start = start_of(reply);
     ret_result->context_lost = json_is_true(json_object_get(reply, "context_lost"));
     read_denials(json_object_get(reply, "denials"), ret_result);
     read_inside(reply, &ret_result->inside);

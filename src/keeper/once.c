@@ -1,9 +1,11 @@
 /* A single run in a fresh cell: files, then the run, then the end of the cell. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "keeper/parts.h"
 #include "keeper/reply.h"
+#include "snap/shape.h"
 
 /* A shape that serves this request only has taken its spec, and its cell has files and environment already.
  */
@@ -17,10 +19,23 @@ static const struct sc_spec *spec_of(const struct call *call)
     return is_fed(call) ? &call->session->shape->spec : &call->request.spec;
 }
 
+/* What its cell does not have already; heap list of borrowed texts, or NULL. */
+static const char **own_env(const struct sc_spec *spec)
+{
+    size_t n = sc_shape_own_env(spec);
+    const char **env = calloc(n + 1, sizeof *env);
+    for (size_t i = 0; env && i < n; i++)
+        env[i] = spec->env.v[i];
+    return env;
+}
+
 static int run(struct call *call, struct sc_err *err)
 {
     const struct sc_spec *spec = spec_of(call);
     struct sc_session *session = call->session->session;
+    const char **env = is_fed(call) ? NULL : own_env(spec);
+    if (!env && !is_fed(call))
+        return sc_err_sys(err, -ENOMEM, "run");
     const struct sc_session_run run = {
         .lang = spec->lang,
         .mode = spec->mode,
@@ -33,12 +48,13 @@ static int run(struct call *call, struct sc_err *err)
                    .stdout = spec->limits.stdout,
                    .stderr = spec->limits.stderr},
         .validate = spec->validate.on ? &spec->validate : NULL,
-        .env = is_fed(call) ? NULL : (const char *const *)spec->env.v,
+        .env = env,
     };
     call->session->before_ns = sc_now_ns() - call->session->since_ns;
     const struct sc_task_events *events =
         call->session->start == SC_START_WARM ? &ONCE_WARM_EVENTS : &TASK_EVENTS;
     int r = sc_session_run(session, &run, events, call, &call->task, err);
+    free(env);
     /* What was cancelled while its files went in has a result like any other. */
     if (r == 0 && (call->cancelled || !call->peer))
         (void)sc_session_cancel(session, call->task);
@@ -79,19 +95,30 @@ int once_start(struct call *call, struct sc_err *err)
 {
     const struct sc_spec *spec = spec_of(call);
     struct keeper_session *session = call->session;
-    if (is_fed(call) || spec->n_files == 0)
+    size_t n_files = is_fed(call) ? 0 : sc_shape_own_files(spec);
+    if (n_files == 0)
         return run(call, err);
     /* The interpreter of a cell made for this starts meanwhile. */
-    int r = sc_session_prepare(session->session, spec->lang, spec->mode, err);
+    int r = sc_session_prepare(session->session, spec->lang, spec->mode, NULL, err);
     return r < 0 ? r
-                 : sc_fill_start(sc_session_live(session->session), spec->files, spec->n_files, on_files,
-                                 call, &session->fill, err);
+                 : sc_fill_start(sc_session_live(session->session), spec->files, n_files, on_files, call,
+                                 &session->fill, err);
 }
 
 void once_refused(struct call *call)
 {
     if (call->request.verb == SC_KEEPER_ONCE)
         sc_session_end(call->session->session);
+}
+
+/* That memory ran out for it is no reason to lose the result. */
+static void tell_template(const struct shape *shape, struct sc_result *result)
+{
+    const char *trouble = shape->pool ? sc_pool_trouble(shape->pool) : NULL;
+    if (shape->spec.template)
+        result->template = strdup(shape->spec.template);
+    if (trouble && result->start == SC_START_COLD)
+        result->trouble = strdup(trouble);
 }
 
 void once_done(struct call *call, struct sc_result *result)
@@ -101,6 +128,7 @@ void once_done(struct call *call, struct sc_result *result)
         return;
     result->start = session->start;
     result->parked_ns = session->parked_ns;
+    tell_template(session->shape, result);
     /* All that passed from the request to the hand-over. */
     result->usage.start_ns += result->usage.queue_ns + session->before_ns;
     result->usage.queue_ns = session->queued_ns;

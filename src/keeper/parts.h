@@ -93,6 +93,8 @@ int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_
 struct ticket; /* a request that waits for a cell */
 
 int admission_open(struct keeper *keeper);
+/* Looked at once in a while. */
+bool admission_is_pressed(struct keeper *keeper);
 void admission_close(struct keeper *keeper); /* answers who waits */
 /* NULL: a request more is within the tenant's rate. Else the reply that refuses it. */
 char *admission_rate(const struct caller *caller);
@@ -315,6 +317,9 @@ struct shape {
     struct sc_host host;
     struct sc_plan *plan;
     struct sc_works *works;
+    struct sc_prelude prelude; /* that the pool's interpreters load */
+    bool is_own_prelude;       /* all of it is the template's */
+    bool is_noted;             /* its trouble stands in the store */
     struct sc_pool *pool;
     struct event *readable, *timer;
     unsigned users; /* sessions */

@@ -15,9 +15,11 @@
 #include "keeper/parts.h"
 #include "snap/recipe.h"
 #include "snap/shape.h"
+#include "snap/shelf.h"
 
 #define SHAPES_MOST 16
 #define QUIET_NS (2 * SC_NS_PER_MS)
+#define PRESSED_NS (1 * SC_NS_PER_S) /* between two looks at a machine that is pressed */
 /* A template shows the files of the host's that were copied into it: not for ever. */
 #define SHAPE_AGE_NS (3600 * SC_NS_PER_S)
 
@@ -31,6 +33,7 @@ static void shape_free(struct shape *shape)
     sc_works_free(shape->works);
     sc_plan_free(shape->plan);
     sc_spec_fini(&shape->spec);
+    sc_prelude_fini(&shape->prelude);
     free(shape->key);
     free(shape);
 }
@@ -69,14 +72,26 @@ static void wait_for_quiet(struct keeper *keeper)
         arm(keeper->refill, sc_now_ns() + QUIET_NS);
 }
 
+/* So that `template ls` tells it, too. The store may be out of reach: then results alone do. */
+static void tell_store(struct shape *shape)
+{
+    const char *trouble = sc_pool_trouble(shape->pool);
+    struct sc_err err = {0};
+    if (!shape->spec.template || !shape->is_own_prelude || shape->is_noted == !!trouble)
+        return;
+    shape->is_noted = trouble;
+    (void)sc_shelf_note(shape->spec.template, trouble, &err);
+}
+
 static void step_pool(evutil_socket_t fd, short what, void *userdata)
 {
     struct shape *shape = userdata;
     (void)fd;
     (void)what;
     sc_pool_step(shape->pool);
+    tell_store(shape);
     arm_pool(shape);
-    if (sc_pool_is_short(shape->pool))
+    if (sc_pool_is_short(shape->pool) || admission_is_pressed(shape->keeper))
         wait_for_quiet(shape->keeper);
 }
 
@@ -177,6 +192,22 @@ static bool make_room(struct keeper *keeper, const struct shape *taker)
     return true;
 }
 
+/* A machine that is pressed has its memory back, cell by cell; those asked for longest ago go first. */
+static void give_back(struct keeper *keeper)
+{
+    struct shape *shape, *giver = NULL;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (sc_pool_size(shape->pool) > 0 && (!giver || shape->used_ns < giver->used_ns))
+            giver = shape;
+    }
+    if (!giver)
+        return;
+    sc_pool_give_up(giver->pool);
+    arm_pool(giver);
+    arm(keeper->refill, sc_now_ns() + PRESSED_NS);
+}
+
 static void refill(evutil_socket_t fd, short what, void *userdata)
 {
     struct keeper *keeper = userdata;
@@ -185,6 +216,10 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
     (void)what;
     if (is_busy(keeper))
         return; /* its answer calls again */
+    if (admission_is_pressed(keeper)) {
+        give_back(keeper);
+        return;
+    }
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
         struct sc_err err = {0};
@@ -240,15 +275,26 @@ static int make_plan(struct shape *shape, struct sc_err *err)
     return r == 0 ? sc_works_new(shape->plan, &shape->works, err) : r;
 }
 
-static int make_pool(struct shape *shape, struct sc_err *err)
+/* What its template does not say is the keeper's own choice. */
+static struct sc_pool_options pool_options(const struct shape *shape, const struct sc_recipe_pool *wanted)
 {
-    struct event_base *base = shape->keeper->base;
-    const struct sc_pool_options options = {
+    unsigned most = shape->keeper->options->pool;
+    struct sc_pool_options options = {
         .works = shape->works,
         .lang = shape->plan->lang,
         .mode = shape->spec.mode,
-        .most = shape->keeper->options->pool,
+        .prelude = sc_prelude_is_empty(&shape->prelude) ? NULL : &shape->prelude,
+        .least = wanted->idle,
+        .most = wanted->maximum && wanted->maximum < most ? wanted->maximum : most,
+        .age_ns = wanted->recycle_ns && wanted->recycle_ns < SC_POOL_AGE_NS ? wanted->recycle_ns : 0,
     };
+    return options;
+}
+
+static int make_pool(struct shape *shape, const struct sc_recipe_pool *wanted, struct sc_err *err)
+{
+    struct event_base *base = shape->keeper->base;
+    const struct sc_pool_options options = pool_options(shape, wanted);
     int r = sc_pool_new(&options, &shape->pool, err);
     if (r < 0)
         return r;
@@ -259,23 +305,42 @@ static int make_pool(struct shape *shape, struct sc_err *err)
     return 0;
 }
 
+/* What a shape is made for: a request, with the recipe of the template it names. */
+struct wish {
+    const struct caller *caller;
+    const struct sc_recipe *recipe; /* without a name: it names none */
+    const struct sc_strv *imports;
+};
+
+static int make_prelude(struct shape *shape, const struct wish *wish, struct sc_err *err)
+{
+    int r = sc_prelude_of(wish->recipe, wish->imports, shape->spec.lang, &shape->prelude);
+    shape->is_own_prelude = shape->prelude.imports.n == wish->recipe->imports.n;
+    return r < 0 ? sc_err_sys(err, r, "shape") : 0;
+}
+
 /* Takes `spec` and `key`; a key makes it one that stays. */
-static int make_shape(const struct caller *caller, struct sc_spec *spec, char *key, struct shape **ret_shape,
+static int make_shape(const struct wish *wish, struct sc_spec *spec, char *key, struct shape **ret_shape,
                       struct sc_err *err)
 {
-    struct keeper *keeper = caller->keeper;
+    struct keeper *keeper = wish->caller->keeper;
     struct shape *shape = calloc(1, sizeof *shape);
     if (!shape) {
         free(key);
         return sc_err_sys(err, -ENOMEM, "shape");
     }
-    *shape = (struct shape){
-        .keeper = keeper, .key = key, .owner = caller->uid, .tenant = caller->tenant, .made_ns = sc_now_ns()};
+    *shape = (struct shape){.keeper = keeper,
+                            .key = key,
+                            .owner = wish->caller->uid,
+                            .tenant = wish->caller->tenant,
+                            .made_ns = sc_now_ns()};
     shape->spec = *spec;
     sc_spec_init(spec);
     int r = make_plan(shape, err);
     if (r == 0 && key)
-        r = make_pool(shape, err);
+        r = make_prelude(shape, wish, err);
+    if (r == 0 && key)
+        r = make_pool(shape, &wish->recipe->pool, err);
     if (r < 0) {
         shape_free(shape);
         return r;
@@ -283,19 +348,22 @@ static int make_shape(const struct caller *caller, struct sc_spec *spec, char *k
     if (key) {
         TAILQ_INSERT_TAIL(&keeper->shapes, shape, entry);
         keeper->n_shapes++;
+        wait_for_quiet(keeper);
     }
     *ret_shape = shape;
     return 0;
 }
 
-static struct shape *find(const struct caller *caller, const char *key)
+/* One that has all imports, and maybe more. */
+static struct shape *find(const struct wish *wish, const char *key)
 {
+    const struct caller *caller = wish->caller;
     struct shape *shape;
     TAILQ_FOREACH(shape, &caller->keeper->shapes, entry)
     {
         bool theirs = shape->tenant == caller->tenant && (shape->tenant || shape->owner == caller->uid);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): drop() takes out of the list what it frees */
-        if (theirs && !strcmp(shape->key, key))
+        if (theirs && !strcmp(shape->key, key) && sc_prelude_has(&shape->prelude, wish->imports))
             return shape;
     }
     return NULL;
@@ -339,41 +407,51 @@ static void make_place(struct keeper *keeper, const struct tenant *tenant)
 }
 
 /* One that stays, for all requests of this kind; 0 and NULL: it is not to be had. */
-static int get_pooled(const struct caller *caller, const struct sc_spec *spec, struct shape **ret_shape,
+static int get_pooled(const struct wish *wish, const struct sc_spec *spec, struct shape **ret_shape,
                       struct sc_err *err)
 {
-    struct keeper *keeper = caller->keeper;
+    struct keeper *keeper = wish->caller->keeper;
     struct sc_spec of_shape;
-    int r = sc_shape_of(spec, &of_shape);
+    int r = sc_shape_of(spec, wish->recipe, &of_shape);
     if (r < 0)
         return sc_err_sys(err, r, "shape");
-    char *key = sc_shape_key(&of_shape);
+    char *key = sc_shape_key(&of_shape, wish->recipe);
     forget_old(keeper);
-    *ret_shape = key ? find(caller, key) : NULL;
+    *ret_shape = key ? find(wish, key) : NULL;
     if (!*ret_shape)
-        make_place(keeper, caller->tenant);
+        make_place(keeper, wish->caller->tenant);
     if (!key)
         r = sc_err_sys(err, -ENOMEM, "shape");
     else if (*ret_shape || keeper->n_shapes >= SHAPES_MOST)
         free(key);
     else
-        r = make_shape(caller, &of_shape, key, ret_shape, err);
+        r = make_shape(wish, &of_shape, key, ret_shape, err);
     sc_spec_fini(&of_shape);
+    return r;
+}
+
+static int get(const struct caller *caller, struct sc_spec *spec, const struct sc_recipe *recipe,
+               struct shape **ret_shape, struct sc_err *err)
+{
+    const struct wish wish = {caller, recipe, &spec->imports};
+    int r = sc_spec_check(spec, 0, err);
+    if (r == 0 && caller->keeper->options->pool && !sc_shape_misfit(spec))
+        r = get_pooled(&wish, spec, ret_shape, err);
+    if (r == 0 && !*ret_shape)
+        r = make_shape(&wish, spec, NULL, ret_shape, err);
     return r;
 }
 
 int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **ret_shape, struct sc_err *err)
 {
+    struct sc_recipe recipe;
     struct shape *shape = NULL;
-    int r = sc_recipe_apply(spec, err);
+    int r = sc_recipe_apply_loading(spec, &recipe, err);
     if (r == 0)
         r = policy_network(caller, spec, err);
     if (r == 0)
-        r = sc_spec_check(spec, 0, err);
-    if (r == 0 && caller->keeper->options->pool && !sc_shape_misfit(spec))
-        r = get_pooled(caller, spec, &shape, err);
-    if (r == 0 && !shape)
-        r = make_shape(caller, spec, NULL, &shape, err);
+        r = get(caller, spec, &recipe, &shape, err);
+    sc_recipe_fini(&recipe);
     if (!shape)
         return r;
     shape->users++;

@@ -156,10 +156,15 @@ static void put_end(struct sc_writer *w, const struct sc_result *result)
 static void put_start(struct sc_writer *w, const struct sc_result *result)
 {
     struct sc_writer start = sc_writer_begin();
-    bool warm = result->start == SC_START_WARM;
-    sc_writer_put_text(&start, "kind", warm ? "warm" : "cold");
-    if (warm)
+    sc_writer_put_text(&start, "kind", SC_START_NAMES[result->start]);
+    if (result->start == SC_START_WARM)
         sc_writer_put_ms(&start, "parked_ms", result->parked_ns);
+    if (result->zygote_age_ns)
+        sc_writer_put_ms(&start, "zygote_age_ms", result->zygote_age_ns);
+    if (result->template)
+        sc_writer_put_text(&start, "template", result->template);
+    if (result->trouble)
+        sc_writer_put_bytes(&start, "trouble", NULL, result->trouble, strlen(result->trouble));
     sc_writer_put_text(w, "backend", "native");
     sc_writer_put_part(w, "start", &start);
 }

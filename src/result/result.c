@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const SC_START_NAMES[] = {
+    [SC_START_COLD] = "cold", [SC_START_WARM] = "warm", [SC_START_FORK] = "fork"};
 const char *const SC_STATUS_NAMES[] = {
     [SC_STATUS_OK] = "ok",
     [SC_STATUS_ERROR] = "error",
@@ -57,6 +59,8 @@ void sc_result_fini(struct sc_result *result)
     json_decref(result->inside.displays);
     json_decref(result->inside.error);
     json_decref(result->findings);
+    free(result->template);
+    free(result->trouble);
     memset(result, 0, sizeof *result);
     result->exit_code = -1;
 }

@@ -114,8 +114,10 @@ struct sc_stream {
     bool truncated;
 };
 
-/* WARM: in a cell whose interpreter had been started before the request came. */
-enum sc_start { SC_START_COLD = 0, SC_START_WARM };
+/* WARM: in a cell whose interpreter had been started before the request came. FORK: in a cell made for it,
+ * by an interpreter that was forked from one with everything loaded. */
+enum sc_start { SC_START_COLD = 0, SC_START_WARM, SC_START_FORK };
+extern const char *const SC_START_NAMES[];
 
 struct sc_result {
     enum sc_status status;
@@ -142,7 +144,11 @@ struct sc_result {
     struct json_t *findings; /* of reading the code first: array, or NULL when it was not asked for */
     bool context_lost;       /* of a session's run: its interpreter's state is gone */
     enum sc_start start;
-    uint64_t parked_ns; /* of a warm start: how long the cell had waited */
+    uint64_t parked_ns;     /* of a warm start: how long the cell had waited */
+    uint64_t zygote_age_ns; /* of what it was forked from; 0: it was not forked */
+    char *template;         /* that the request named, or NULL */
+    char *trouble; /* why that template's cells cannot wait with its prelude loaded, or NULL. Said from inside
+                    */
 };
 
 void sc_result_init(struct sc_result *result, uint64_t stdout_max, uint64_t stderr_max);

@@ -24,6 +24,7 @@ struct sc_pool {
     unsigned n_cells, wanted;
     unsigned spare; /* the fewest ready ones of this period */
     uint64_t period_end_ns, pause_end_ns;
+    char *trouble;
     uint64_t pause_ns; /* the last one's length; 0: there was none since a cell was taken */
 };
 
@@ -69,6 +70,17 @@ static void pause_making(struct sc_pool *pool, uint64_t now)
     pool->pause_end_ns = now + pool->pause_ns;
 }
 
+static void note_trouble(struct sc_pool *pool, const char *trouble)
+{
+    free(pool->trouble);
+    pool->trouble = trouble ? strdup(trouble) : NULL;
+}
+
+const char *sc_pool_trouble(const struct sc_pool *pool)
+{
+    return pool->trouble;
+}
+
 /* Takes what the cell has told. False: it is gone. */
 static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
 {
@@ -76,9 +88,12 @@ static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
     int prepared = sc_session_step(cell->session, &err);
     if (prepared == 0)
         prepared = sc_session_is_prepared(cell->session, pool->options.lang, pool->options.mode);
+    if (prepared == -EBADMSG)
+        note_trouble(pool, sc_session_trouble(cell->session));
     if (prepared > 0 && !cell->ready) {
         cell->ready = true;
         cell->since_ns = now;
+        note_trouble(pool, NULL);
     }
     return prepared >= 0;
 }
@@ -97,6 +112,7 @@ int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool
         pool->options.period_ns = SC_POOL_PERIOD_NS;
     if (pool->options.most > SC_POOL_MOST)
         pool->options.most = SC_POOL_MOST;
+    pool->wanted = pool->options.least = sc_min_u64(pool->options.least, pool->options.most);
     pool->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (pool->epoll < 0) {
         int r = -errno;
@@ -115,6 +131,7 @@ void sc_pool_free(struct sc_pool *pool)
     while (pool->n_cells > 0)
         drop(pool, pool->n_cells - 1);
     sc_close(&pool->epoll);
+    free(pool->trouble);
     free(pool);
 }
 
@@ -150,7 +167,7 @@ uint64_t sc_pool_next_ns(const struct sc_pool *pool)
 
 static void end_period(struct sc_pool *pool, uint64_t now)
 {
-    if (pool->spare > 0 && pool->wanted > 0)
+    if (pool->spare > 0 && pool->wanted > pool->options.least)
         pool->wanted--;
     begin_period(pool, now);
 }
@@ -224,7 +241,7 @@ static int make(struct sc_pool *pool, struct sc_session **ret_session, struct sc
     struct sc_session *session = NULL;
     int r = sc_session_open(pool->options.works, &options, NULL, &session, err);
     if (r == 0)
-        r = sc_session_prepare(session, pool->options.lang, pool->options.mode, err);
+        r = sc_session_prepare(session, pool->options.lang, pool->options.mode, pool->options.prelude, err);
     if (r == 0) {
         struct epoll_event event = {.events = EPOLLIN};
         if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, sc_session_fd(session), &event) < 0)

@@ -1,10 +1,10 @@
 /* A pool of parked cells of one shape (snap/shape.h): sealed, the interpreter started and waiting for its
  * run. Each is taken once and never comes back.
  *
- * Theory of operation. The pool holds as many cells as were lately asked for and not there, up to a most, and
- * gives up one for each period in which one was never needed. It makes them only when its owner says so, one
- * at a time: the next not before the interpreter of the last is ready. A cell that died, or is too old, is
- * dropped, and is missing like one that was taken.
+ * Theory of operation. The pool holds as many cells as were lately asked for and not there, between a least
+ * and a most, and gives up one for each period in which one was never needed. It makes them only when its
+ * owner says so, one at a time: the next not before the interpreter of the last is ready. A cell that died,
+ * or is too old, is dropped, and is missing like one that was taken.
  *
  * An event source like sc_live (cell/live.h). Nothing is called back.
  */
@@ -27,9 +27,11 @@ struct sc_pool_options {
     struct sc_works *works; /* of a plan that stays; outlives the pool */
     enum sc_lang lang;
     enum sc_mode mode;
-    unsigned most;      /* cells; at most SC_POOL_MOST */
-    uint64_t age_ns;    /* 0: SC_POOL_AGE_NS */
-    uint64_t period_ns; /* 0: SC_POOL_PERIOD_NS */
+    const struct sc_prelude *prelude; /* that their interpreters load; outlives the pool; NULL: none */
+    unsigned least;                   /* cells that are wanted without a request */
+    unsigned most;                    /* cells; at most SC_POOL_MOST */
+    uint64_t age_ns;                  /* 0: SC_POOL_AGE_NS */
+    uint64_t period_ns;               /* 0: SC_POOL_PERIOD_NS */
 };
 
 int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool, struct sc_err *err);
@@ -42,6 +44,8 @@ void sc_pool_step(struct sc_pool *pool);
  * one more is wanted from now on. */
 struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
                                 const struct sc_session_events *events, uint64_t *ret_parked_ns);
+/* What failed when the last cell loaded its prelude, with its traceback, said from inside; NULL: nothing. */
+const char *sc_pool_trouble(const struct sc_pool *pool);
 /* Is it time to make one more? */
 bool sc_pool_is_short(const struct sc_pool *pool);
 /* Makes one; returns before it is ready. */

@@ -192,24 +192,9 @@ static int read_root(void *into, const json_t *value, const char *path, struct s
 
 /* ---- prelude ---- */
 
-/* A module's name or, for the shell, a command's: no option, no code. */
-static int read_import(void *into, const json_t *value, const char *path, struct sc_err *err)
-{
-    const char *text = sc_json_text(value, path, err);
-    if (!text)
-        return -EINVAL;
-    size_t len = strlen(text);
-    bool fits = len > 0 && len <= SC_SPEC_NAME_MAX && *text != '-';
-    for (size_t i = 0; i < len && fits; i++)
-        fits = (unsigned char)text[i] > ' ' && text[i] != 0x7f;
-    if (!fits)
-        return bad(err, path, text, "must be the name of a module, like numpy");
-    return add_name(&((struct sc_recipe *)into)->imports, SC_RECIPE_IMPORTS_MAX, text, path, err);
-}
-
 static int read_imports(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return sc_json_read_list(into, value, path, read_import, err);
+    return sc_spec_read_imports(&((struct sc_recipe *)into)->imports, value, path, err);
 }
 
 static int read_code(void *into, const json_t *value, const char *path, struct sc_err *err)

@@ -15,7 +15,6 @@
 #include "spec/spec.h"
 
 #define SC_RECIPE_BYTES_MAX SC_MIB /* of its file */
-#define SC_RECIPE_IMPORTS_MAX 256
 #define SC_RECIPE_PACKAGES_MAX 1024
 #define SC_RECIPE_DESCRIPTION_MAX 400
 #define SC_RECIPE_SUITE "stable" /* when it names none */
@@ -101,6 +100,8 @@ int sc_recipe_requirements(const char *path, struct sc_buf *ret_text, sc_recipe_
 /* Fills in what `spec` does not say from the template it names, if it names one: the one place that does.
  * Once for each spec, before sc_spec_check. Errors: usage, field "template". */
 int sc_recipe_apply(struct sc_spec *spec, struct sc_err *err);
+/* The same for who needs the recipe, too; it has no name when the request names none. */
+int sc_recipe_apply_loading(struct sc_spec *spec, struct sc_recipe *ret_recipe, struct sc_err *err);
 /* The same, with a recipe that was loaded. */
 int sc_recipe_apply_to(const struct sc_recipe *recipe, struct sc_spec *spec, struct sc_err *err);
 /* Where what was built for a template appears in its cells. */

@@ -67,23 +67,31 @@ int sc_recipe_apply_to(const struct sc_recipe *recipe, struct sc_spec *spec, str
         r = sc_spec_set(&defaults, "root", recipe->path, err);
     if (r == 0 && sc_recipe_is_built(recipe))
         r = add_built(recipe, &defaults, err);
+    size_t n_env = spec->env.n, n_files = spec->n_files;
     if (r == 0)
         r = sc_spec_fill(spec, &defaults, err);
-    if (r == 0)
+    if (r == 0) {
         spec->template_applied = true;
+        spec->n_own_env = n_env;
+        spec->n_own_files = n_files;
+    }
     sc_spec_fini(&defaults);
     return r;
+}
+
+int sc_recipe_apply_loading(struct sc_spec *spec, struct sc_recipe *ret_recipe, struct sc_err *err)
+{
+    sc_recipe_init(ret_recipe);
+    if (!spec->template || spec->template_applied)
+        return 0;
+    int r = sc_recipe_load(spec->template, ret_recipe, err);
+    return r < 0 ? r : sc_recipe_apply_to(ret_recipe, spec, err);
 }
 
 int sc_recipe_apply(struct sc_spec *spec, struct sc_err *err)
 {
     struct sc_recipe recipe;
-    if (!spec->template || spec->template_applied)
-        return 0;
-    int r = sc_recipe_load(spec->template, &recipe, err);
-    if (r < 0)
-        return r;
-    r = sc_recipe_apply_to(&recipe, spec, err);
+    int r = sc_recipe_apply_loading(spec, &recipe, err);
     sc_recipe_fini(&recipe);
     return r;
 }

@@ -31,6 +31,12 @@ void sc_runner_begin(struct sc_runner_reader *reader, const char id[SC_RUNNER_ID
     reader->run_bytes = reader->run_values = reader->run_displays = 0;
 }
 
+void sc_runner_begin_prelude(struct sc_runner_reader *reader)
+{
+    reader->in_prelude = true;
+    reader->run_bytes = reader->run_values = reader->run_displays = 0;
+}
+
 static int broken(struct sc_runner_reader *reader, const char *why)
 {
     reader->is_broken = true;
@@ -128,6 +134,25 @@ static int take_result(struct reading *at, const json_t *message)
     return 0;
 }
 
+static int take_loaded(struct reading *at, const json_t *message)
+{
+    json_t *error = NULL;
+    bool is_well = is_text(message, "status", "ok");
+    if (!is_well && !is_text(message, "status", "error"))
+        return broken(at->reader, "a status that does not exist");
+    const char *wrong = sc_inside_take_error(json_object_get(message, "error"), &error);
+    if (!wrong && is_well != !error)
+        wrong = "an error that does not fit the status";
+    if (wrong) {
+        json_decref(error);
+        return broken(at->reader, wrong);
+    }
+    at->reader->in_prelude = false;
+    at->events->loaded(at->userdata, error);
+    json_decref(error);
+    return 0;
+}
+
 static int take_message(struct reading *at, const json_t *message)
 {
     struct sc_runner_reader *reader = at->reader;
@@ -135,6 +160,8 @@ static int take_message(struct reading *at, const json_t *message)
         return broken(reader, "a line is no JSON object");
     if (is_text(message, "op", "ready"))
         return take_ready(at, message);
+    if (reader->in_prelude && is_text(message, "op", "prelude"))
+        return take_loaded(at, message);
     if (!reader->in_run || !is_text(message, "id", reader->id))
         return broken(reader, "it spoke of a run that is not under way");
     if (is_text(message, "op", "display"))
@@ -182,7 +209,7 @@ int sc_runner_read(struct sc_runner_reader *reader, const void *data, size_t len
     while (piece < end) {
         if (reader->is_broken)
             return -EPROTO;
-        if (reader->is_ready && !reader->in_run)
+        if (reader->is_ready && !reader->in_run && !reader->in_prelude)
             return broken(reader, "it spoke while nothing ran");
         const char *newline = memchr(piece, '\n', (size_t)(end - piece));
         int r = add_piece(reader, piece, (size_t)((newline ? newline : end) - piece));

@@ -39,12 +39,14 @@ struct sc_runner_events {
     void (*ready)(void *userdata);
     void (*display)(void *userdata, json_t *forms); /* borrowed for the call */
     void (*result)(void *userdata, const struct sc_runner_result *result);
+    /* A piece of the prelude is loaded; `error` as above, NULL when it is well. */
+    void (*loaded)(void *userdata, json_t *error);
 };
 
 struct sc_runner_reader {
     struct sc_buf line; /* the unfinished one */
     char id[SC_RUNNER_ID_LEN + 1];
-    bool is_ready, in_run, is_broken;
+    bool is_ready, in_run, in_prelude, is_broken;
     size_t run_bytes, run_values, run_displays;
     char trouble[160]; /* after -EPROTO: what was wrong, in words of ours */
 };
@@ -53,6 +55,8 @@ void sc_runner_init(struct sc_runner_reader *reader);
 void sc_runner_fini(struct sc_runner_reader *reader);
 /* What comes from now on is about the run `id`, until its result. */
 void sc_runner_begin(struct sc_runner_reader *reader, const char id[SC_RUNNER_ID_LEN + 1]);
+/* A piece of the prelude was sent: what comes from now on is about it, until its answer. */
+void sc_runner_begin_prelude(struct sc_runner_reader *reader);
 /* Bytes in any pieces. 0; -EPROTO: nothing more is taken, reader->trouble says why; -ENOMEM, likewise. */
 int sc_runner_read(struct sc_runner_reader *reader, const void *data, size_t len,
                    const struct sc_runner_events *events, void *userdata);

@@ -106,8 +106,10 @@ void sc_session_close(struct sc_session *session)
     free_tasks(session->finished);
     for (struct sc_context *context = session->contexts, *next; context; context = next) {
         next = context->next;
+        sc_buf_fini(&context->piece);
         free(context);
     }
+    free(session->trouble);
     free(session);
 }
 

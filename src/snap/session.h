@@ -10,6 +10,7 @@
 #include "cell/cell.h"
 #include "cell/live.h"
 #include "result/result.h"
+#include "snap/prelude.h"
 #include "spec/spec.h"
 
 struct sc_session;
@@ -90,13 +91,18 @@ int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                    struct sc_err *err);
 
-/* Starts an interpreter ahead of the first run of its kind, which needs no context's name then. */
-int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err);
+/* Starts an interpreter ahead of the first run of its kind, which needs no context's name then. It loads the
+ * prelude first, which stays until then; NULL: none. */
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                       const struct sc_prelude *prelude, struct sc_err *err);
 /* A context whose state is gone: its next run, of this language and mode only, is told so. */
 int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
                         struct sc_err *err);
-/* 1: it waits for its run; 0: not yet; -ESRCH: it, or the cell, is gone. */
+/* 1: it waits for its run; 0: not yet; -ESRCH: it, or the cell, is gone; -EBADMSG: its prelude failed, as
+ * sc_session_trouble tells. */
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
+/* What of a prelude failed, with its traceback; NULL: nothing did. Said from inside. */
+const char *sc_session_trouble(const struct sc_session *session);
 /* Another owner takes it, with other events; its clocks start anew. */
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
                      const struct sc_session_events *events, struct sc_err *err);

@@ -230,6 +230,7 @@ static void remove_context(struct sc_session *session, struct sc_context *contex
         at = &(*at)->next;
     *at = context->next;
     session->n_contexts--;
+    sc_buf_fini(&context->piece);
     free(context);
 }
 
@@ -248,8 +249,8 @@ void sc_context_pump(struct sc_session *session, struct sc_context *context)
             sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "%s", err.message);
             sc_task_finish(task);
         }
-    } else if (task && runner->reader.is_ready && !runner->reader.in_run && !runner->killed &&
-               !runner->exited) {
+    } else if (task && runner->reader.is_ready && !runner->reader.in_run && !context->prelude &&
+               !runner->killed && !runner->exited) {
         hand_over(runner, task);
     }
 }
@@ -257,8 +258,18 @@ void sc_context_pump(struct sc_session *session, struct sc_context *context)
 static void on_ready(void *userdata)
 {
     struct sc_process *runner = userdata;
+    if (sc_prelude_next(runner))
+        return;
     runner->patience_ns = 0;
     sc_context_pump(runner->session, runner->context);
+}
+
+static void on_loaded(void *userdata, json_t *error)
+{
+    struct sc_process *runner = userdata;
+    sc_prelude_loaded(runner, error);
+    if (!runner->killed)
+        on_ready(runner);
 }
 
 static void no_memory(struct sc_process *runner)
@@ -312,7 +323,7 @@ static void on_result(void *userdata, const struct sc_runner_result *said)
 
 void sc_context_hear(struct sc_process *runner, const void *data, size_t len)
 {
-    static const struct sc_runner_events events = {on_ready, on_display, on_result};
+    static const struct sc_runner_events events = {on_ready, on_display, on_result, on_loaded};
     if (runner->reader.is_broken || runner->killed)
         return;
     int r = sc_runner_read(&runner->reader, data, len, &events, runner);
@@ -337,6 +348,7 @@ void sc_context_gone(struct sc_process *runner)
 {
     struct sc_context *context = runner->context;
     context->runner = NULL;
+    context->prelude = NULL;
     if (!runner->exited) { /* the cell died under it: its end will answer */
         if (runner->task && runner->lost_input)
             sc_task_unserve(runner->task, true);
@@ -364,14 +376,19 @@ void sc_context_not_started(struct sc_process *runner, const struct sc_msg_faile
 
 /* ---- ahead of a run ---- */
 
-int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err)
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                       const struct sc_prelude *prelude, struct sc_err *err)
 {
     const struct sc_session_run kind = {.lang = lang, .mode = mode};
     struct sc_context *context = NULL;
     int r = check_run(&kind, err);
     if (r == 0)
         r = get_context(session, &kind, &context, err);
-    return r < 0 || !context || context->runner ? r : start_runner(session, context, NULL, err);
+    if (r < 0 || !context || context->runner)
+        return r;
+    context->prelude = prelude;
+    context->prelude_at = 0;
+    return start_runner(session, context, NULL, err);
 }
 
 int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
@@ -393,9 +410,11 @@ int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, 
     const struct sc_context *context = find(session, name_of(&kind));
     const struct sc_process *runner = context ? context->runner : NULL;
     bool is_alive = !session->ending && !session->is_over && sc_live_is_alive(session->live);
+    if (session->trouble)
+        return -EBADMSG;
     if (!is_alive || !runner || runner->killed || runner->exited)
         return -ESRCH;
-    return runner->reader.is_ready;
+    return runner->reader.is_ready && !context->prelude;
 }
 
 int sc_session_restart(struct sc_session *session, const char *name)

@@ -24,6 +24,8 @@
 #define SC_READY_PATIENCE_NS (20 * SC_NS_PER_S)
 /* How long an interrupted run may take to end by itself. */
 #define SC_INTERRUPT_PATIENCE_NS (500 * SC_NS_PER_MS)
+/* For all of a prelude. */
+#define SC_PRELUDE_PATIENCE_NS (60 * SC_NS_PER_S)
 /* From the kill of a process tree to its end; then the cell ends. */
 #define SC_DEATH_PATIENCE_NS (20 * SC_NS_PER_S)
 
@@ -60,9 +62,13 @@ struct sc_context {
     char name[SC_SESSION_NAME_MAX + 1];
     enum sc_lang lang;
     enum sc_mode mode;
-    struct sc_process *runner; /* NULL: not started, or gone */
-    bool forget;               /* with its runner, unless runs wait by then */
-    bool lost;                 /* its state went while nothing ran: the next run is told */
+    struct sc_process *runner;        /* NULL: not started, or gone */
+    bool forget;                      /* with its runner, unless runs wait by then */
+    const struct sc_prelude *prelude; /* that its runner loads before the first run; NULL: none, or all is */
+    size_t prelude_at;                /* the piece that is under way, or next */
+    struct sc_buf piece;              /* what was not sent of it */
+    size_t piece_done;
+    bool lost; /* its state went while nothing ran: the next run is told */
     unsigned runs;
 };
 
@@ -103,6 +109,7 @@ struct sc_session {
     bool is_over, is_told;
     enum sc_status end_status; /* of tasks that end with it */
     char end_message[256];
+    char *trouble; /* of a prelude; NULL: none */
 };
 
 /* ---- session.c ---- */
@@ -158,6 +165,14 @@ void sc_context_pump(struct sc_session *session, struct sc_context *context);
 void sc_context_hear(struct sc_process *runner, const void *data, size_t len);
 void sc_context_gone(struct sc_process *runner);
 void sc_context_not_started(struct sc_process *runner, const struct sc_msg_failed *failed);
+
+/* ---- session_prelude.c ---- */
+
+/* The runner is ready: sends the next piece of its context's prelude. False: there is none left. */
+bool sc_prelude_next(struct sc_process *runner);
+/* It has loaded the last one, or failed: then it is killed. */
+void sc_prelude_loaded(struct sc_process *runner, json_t *error);
+void sc_prelude_push(struct sc_process *runner);
 
 /* ---- session_check.c ---- */
 

@@ -35,6 +35,8 @@ static void on_room(void *userdata, enum sc_stream_number stream)
     (void)stream;
     if (process->task && process->task->state == SC_TASK_RUNNING && process->task->input.len > 0)
         sc_task_push(process->task);
+    else if (process->context && process->context->piece.len > 0)
+        sc_prelude_push(process);
 }
 
 static void on_unread(void *userdata)

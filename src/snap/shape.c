@@ -60,21 +60,32 @@ bool sc_shape_env_fits(const char *entry, enum sc_lang lang)
     return lang != SC_LANG_BASH || (is_name && !is_among(BASHS_OWN, COUNT(BASHS_OWN), entry, len));
 }
 
+size_t sc_shape_own_env(const struct sc_spec *spec)
+{
+    return spec->template_applied ? spec->n_own_env : spec->env.n;
+}
+
+size_t sc_shape_own_files(const struct sc_spec *spec)
+{
+    return spec->template_applied ? spec->n_own_files : spec->n_files;
+}
+
 const char *sc_shape_misfit(const struct sc_spec *spec)
 {
     if (spec->mode == SC_MODE_PLAIN)
         return "mode plain";
     if (spec->deterministic.on)
         return "a deterministic run";
-    if (spec->n_dirs)
-        return "folders";
+    for (size_t i = 0; i < spec->n_dirs; i++)
+        if (!spec->dirs[i].read_only_mount || !spec->template_applied)
+            return "folders";
     if (spec->program)
         return "a program's file";
     if (spec->n_outs)
         return "artifacts";
     if (spec->net.mode != SC_NET_NONE)
         return "a network";
-    for (size_t i = 0; i < spec->env.n; i++)
+    for (size_t i = 0; i < sc_shape_own_env(spec); i++)
         if (!sc_shape_env_fits(spec->env.v[i], spec->lang))
             return "a variable that is read when the interpreter starts";
     return NULL;
@@ -92,7 +103,29 @@ static void open_limits(const struct sc_spec *spec, struct sc_limits *limits)
     }
 }
 
-int sc_shape_of(const struct sc_spec *spec, struct sc_spec *ret_spec)
+static bool is_variable_of(const struct sc_strv *env, const char *entry)
+{
+    size_t len = strcspn(entry, "=") + 1;
+    for (size_t i = 0; i < env->n; i++)
+        if (!strncmp(env->v[i], entry, len))
+            return true;
+    return false;
+}
+
+/* The template's, also those that this request has another value for; and what its build has added. */
+static int add_env(const struct sc_spec *spec, const struct sc_recipe *recipe, struct sc_strv *env)
+{
+    const struct sc_strv *given = &recipe->defaults.env;
+    int r = 0;
+    for (size_t i = 0; i < given->n && r == 0; i++)
+        r = sc_strv_add(env, given->v[i]);
+    for (size_t i = sc_shape_own_env(spec); i < spec->env.n && r == 0; i++)
+        if (!is_variable_of(given, spec->env.v[i]))
+            r = sc_strv_add(env, spec->env.v[i]);
+    return r;
+}
+
+int sc_shape_of(const struct sc_spec *spec, const struct sc_recipe *recipe, struct sc_spec *ret_spec)
 {
     struct sc_spec shape = *spec;
     static char nothing[] = "";
@@ -102,17 +135,22 @@ int sc_shape_of(const struct sc_spec *spec, struct sc_spec *ret_spec)
     shape.program = NULL;
     shape.command = false;
     shape.env = (struct sc_strv){0};
+    shape.files = recipe->defaults.files;
+    shape.n_files = recipe->defaults.n_files;
+    shape.n_own_env = shape.n_own_files = 0;
+    shape.imports = (struct sc_strv){0};
     shape.stdin_data = nothing;
     shape.stdin_len = 0;
     shape.stdin_fd = -1;
-    shape.files = NULL;
-    shape.n_files = 0;
     shape.outs = NULL;
     shape.n_outs = 0;
     shape.validate = (struct sc_validate){0};
     shape.limits_given = 0; /* by whom, no cell can tell */
     open_limits(spec, &shape.limits);
-    return sc_spec_copy(&shape, ret_spec);
+    int r = sc_spec_copy(&shape, ret_spec);
+    if (r == 0 && (r = add_env(spec, recipe, &ret_spec->env)) < 0)
+        sc_spec_fini(ret_spec);
+    return r;
 }
 
 static int add_identity(struct sc_buf *key, const char *path)
@@ -125,7 +163,30 @@ static int add_identity(struct sc_buf *key, const char *path)
                                                (unsigned long long)st.st_ino);
 }
 
-char *sc_shape_key(const struct sc_spec *shape)
+/* The same file with other content is another one. */
+static int add_file_identity(struct sc_buf *key, const char *path)
+{
+    struct stat st;
+    if (!path || stat(path, &st) < 0)
+        return 0;
+    return sc_buf_printf(key, "%s: %llx:%llx:%lld:%lld.%09ld\n", path, (unsigned long long)st.st_dev,
+                         (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                         st.st_mtim.tv_nsec);
+}
+
+static int add_lists(struct sc_buf *key, const struct sc_spec *shape, const struct sc_recipe *recipe)
+{
+    int r = 0;
+    for (size_t i = 0; i < shape->n_dirs && r == 0; i++)
+        r = add_identity(key, shape->dirs[i].host);
+    for (size_t i = 0; i < shape->n_files && r == 0; i++)
+        r = add_file_identity(key, shape->files[i].host);
+    for (size_t i = 0; i < recipe->imports.n && r == 0; i++)
+        r = sc_buf_printf(key, "import %s\n", recipe->imports.v[i]);
+    return r == 0 && recipe->code ? sc_buf_printf(key, "code %s\n", recipe->code) : r;
+}
+
+char *sc_shape_key(const struct sc_spec *shape, const struct sc_recipe *recipe)
 {
     struct sc_buf key;
     char *text = sc_spec_to_json(shape), *whole = NULL;
@@ -137,6 +198,8 @@ char *sc_shape_key(const struct sc_spec *shape)
         r = add_identity(&key, shape->venv);
     if (r == 0)
         r = add_identity(&key, shape->interpreter);
+    if (r == 0)
+        r = add_lists(&key, shape, recipe);
     if (r == 0)
         r = sc_buf_add(&key, "", 1);
     if (r == 0)

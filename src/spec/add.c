@@ -270,14 +270,19 @@ static int add_internal(struct sc_spec *spec, const char *value, struct sc_err *
     return sc_net_add_internal(&spec->net, "internal", value, err);
 }
 
+static int add_import(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_spec_add_import(&spec->imports, "import", value, err);
+}
+
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const names[] = {"file",           "dir",   "out",         "env",
-                                        "allow-degraded", "rules", "deny-module", "deny-call",
-                                        "allow",          "deny",  "internal",    NULL};
+    static const char *const names[] = {"file",     "dir",         "out",       "env",   "allow-degraded",
+                                        "rules",    "deny-module", "deny-call", "allow", "deny",
+                                        "internal", "import",      NULL};
     static int (*const adders[])(struct sc_spec *, const char *, struct sc_err *) = {
         add_file,        add_dir,       add_out,   add_env,  add_degraded, add_rules,
-        add_deny_module, add_deny_call, add_allow, add_deny, add_internal};
+        add_deny_module, add_deny_call, add_allow, add_deny, add_internal, add_import};
     for (size_t i = 0; names[i]; i++)
         if (!strcmp(names[i], option))
             return adders[i](spec, value, err);

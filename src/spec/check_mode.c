@@ -88,6 +88,21 @@ static int check_session(const struct sc_spec *spec, struct sc_err *err)
     return 0;
 }
 
+/* Only an interpreter of ours can have loaded something before its run. What restricted code may load, it
+ * cannot choose. */
+static int check_imports(const struct sc_spec *spec, struct sc_err *err)
+{
+    if (spec->imports.n && (spec->session || spec->mode != SC_MODE_RICH))
+        return sc_err_usage(err, "imports", "imports: allowed with mode rich, and in no session");
+    int r = spec->imports.n > SC_SPEC_IMPORTS_MAX
+                ? sc_err_usage(err, "imports", "imports: %zu entries: at most %d are allowed",
+                               spec->imports.n, SC_SPEC_IMPORTS_MAX)
+                : 0;
+    for (size_t i = 0; i < spec->imports.n && r == 0; i++)
+        r = sc_spec_import_ok("imports", spec->imports.v[i], err);
+    return r;
+}
+
 int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err)
 {
     int r = 0;
@@ -100,5 +115,7 @@ int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err)
         r = check_runner(spec, err);
     if (r == 0)
         r = check_validate(spec, err);
+    if (r == 0)
+        r = check_imports(spec, err);
     return r < 0 ? r : sc_spec_check_deterministic(spec, err);
 }

@@ -114,11 +114,15 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     copy.forkable = spec->forkable;
     copy.session = spec->session;
     copy.template_applied = spec->template_applied;
+    copy.n_own_env = spec->n_own_env;
+    copy.n_own_files = spec->n_own_files;
     int r = copy_texts(spec, &copy);
     if (r == 0)
         r = copy_list(&spec->args, &copy.args);
     if (r == 0)
         r = copy_list(&spec->env, &copy.env);
+    if (r == 0)
+        r = copy_list(&spec->imports, &copy.imports);
     if (r == 0)
         r = copy_list(&spec->validate.rules, &copy.validate.rules);
     if (r == 0)

@@ -412,6 +412,22 @@ static int read_forkable(void *into, const json_t *value, const char *path, stru
     return sc_json_read_bool(&((struct sc_spec *)into)->forkable, value, path, err);
 }
 
+static int read_import(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    const char *text = sc_json_text(value, path, err);
+    return text ? sc_spec_add_import(into, path, text, err) : -EINVAL;
+}
+
+int sc_spec_read_imports(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_json_read_list(into, value, path, read_import, err);
+}
+
+static int read_imports(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return sc_spec_read_imports(&((struct sc_spec *)into)->imports, value, path, err);
+}
+
 int sc_spec_read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     return sc_net_from_json(&((struct sc_spec *)into)->net, value, path, err);
@@ -447,6 +463,7 @@ static const struct sc_json_field REQUEST[] = {
     {"validate", read_validate},
     {"deterministic", read_deterministic},
     {"forkable", read_forkable},
+    {"imports", read_imports},
     {NULL},
 };
 _Static_assert(sizeof REQUEST / sizeof *REQUEST <= SC_JSON_FIELDS_MAX, "SC_JSON_FIELDS_MAX is too small");

@@ -244,6 +244,7 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
         put(w, "network", sc_net_to_json(&spec->net));
     if (spec->forkable)
         put(w, "forkable", json_true());
+    put_list(w, "imports", &spec->imports);
 }
 
 char *sc_spec_to_json(const struct sc_spec *spec)

@@ -153,6 +153,25 @@ int sc_spec_template_ok(const char *field, const char *text, struct sc_err *err)
                        SC_SPEC_TEMPLATE_NAME_MAX);
 }
 
+int sc_spec_import_ok(const char *field, const char *text, struct sc_err *err)
+{
+    size_t len = strlen(text);
+    bool fits = len > 0 && len <= SC_SPEC_NAME_MAX && *text != '-';
+    for (size_t i = 0; i < len && fits; i++)
+        fits = (unsigned char)text[i] > ' ' && text[i] != 0x7f;
+    return fits ? 0 : sc_spec_bad(err, field, text, "must be the name of a module, like numpy");
+}
+
+int sc_spec_add_import(struct sc_strv *imports, const char *field, const char *text, struct sc_err *err)
+{
+    int r = sc_spec_import_ok(field, text, err);
+    if (r < 0)
+        return r;
+    if (imports->n >= SC_SPEC_IMPORTS_MAX)
+        return sc_err_usage(err, field, "%s: more than the %d entries allowed", field, SC_SPEC_IMPORTS_MAX);
+    return sc_strv_add(imports, text) < 0 ? sc_spec_no_memory(err) : 0;
+}
+
 int sc_spec_pin_ok(const char *field, const char *text, struct sc_err *err)
 {
     const char *at = text;

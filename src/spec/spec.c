@@ -104,6 +104,7 @@ void sc_spec_fini(struct sc_spec *spec)
     sc_spec_clear_program(spec);
     sc_strv_fini(&spec->env);
     sc_net_fini(&spec->net);
+    sc_strv_fini(&spec->imports);
     sc_strv_fini(&spec->validate.rules);
     sc_strv_fini(&spec->validate.deny_modules);
     sc_strv_fini(&spec->validate.deny_calls);

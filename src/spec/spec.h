@@ -21,6 +21,7 @@
 #define SC_SPEC_ARGS_BYTES_MAX SC_MIB /* args and env together, with their NULs */
 #define SC_SPEC_ARG_BYTES_MAX 131072  /* one entry with its NUL: the kernel's MAX_ARG_STRLEN */
 #define SC_SPEC_PATH_MAX 4095
+#define SC_SPEC_IMPORTS_MAX 256
 #define SC_SPEC_NAME_MAX 255 /* one component of a path */
 #define SC_SPEC_TEMPLATE_NAME_MAX 64
 #define SC_SPEC_FILES_MAX 4096
@@ -172,14 +173,18 @@ struct sc_spec {
     char *template; /* name of a template, or NULL: fills in what the request does not say. Who makes plans
                        has it applied before the check (snap/recipe.h) */
     bool template_applied;
+    /* Then: so many of `env` and `files` are the request's own, and the rest of them is the template's. */
+    size_t n_own_env, n_own_files;
     bool pty; /* the program gets a terminal of the cell's own */
     enum sc_mode mode;
     struct sc_validate validate;
     struct sc_deterministic deterministic;
-    struct sc_net net; /* what of the network may be reached; default: nothing */
-    bool forkable; /* a session whose interpreters can be forked into cells of their own */
-    bool session;  /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
-                      option */
+    struct sc_net net;      /* what of the network may be reached; default: nothing */
+    struct sc_strv imports; /* modules that an interpreter made ahead has loaded already, if there is one;
+                               they change how fast a run begins, never what it means */
+    bool forkable;          /* a session whose interpreters can be forked into cells of their own */
+    bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
+                     option */
 };
 
 void sc_spec_init(struct sc_spec *spec);

@@ -71,6 +71,9 @@ int sc_spec_env_name_ok(const char *field, const char *name, size_t len, struct 
 int sc_spec_rules_ok(const char *field, const char *text, struct sc_err *err);
 /* What `validate` denies: a module or a call. */
 int sc_spec_denied_ok(const char *field, const char *text, struct sc_err *err);
+/* A module's name or, for the shell, a command's: no option, no code. */
+int sc_spec_import_ok(const char *field, const char *text, struct sc_err *err);
+int sc_spec_add_import(struct sc_strv *imports, const char *field, const char *text, struct sc_err *err);
 int sc_spec_pin_ok(const char *field, const char *text, struct sc_err *err);
 
 /* A regular, readable file of the host. */

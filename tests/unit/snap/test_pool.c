@@ -27,6 +27,7 @@ static int open_fails;
 static struct sc_pool *pool;
 static const struct sc_session_options OPTIONS = {.end_on_memory = true};
 static const struct sc_session_events EVENTS = {0};
+static const struct sc_prelude PRELUDE;
 
 int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
@@ -72,8 +73,15 @@ int sc_session_step(struct sc_session *session, struct sc_err *err)
     return 0;
 }
 
-int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode, struct sc_err *err)
+const char *sc_session_trouble(const struct sc_session *session)
 {
+    return session->prepared == -EBADMSG ? "import gone:\nTraceback" : NULL;
+}
+
+int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                       const struct sc_prelude *prelude, struct sc_err *err)
+{
+    assert_ptr_equal(prelude, &PRELUDE);
     (void)session;
     (void)err;
     assert_int_equal(lang, SC_LANG_PYTHON);
@@ -98,12 +106,22 @@ int sc_session_adopt(struct sc_session *session, const struct sc_session_options
     return 0;
 }
 
-static void open_pool(unsigned most, uint64_t age_ns, uint64_t period_ns)
+static void open_pool_of(unsigned least, unsigned most, uint64_t age_ns, uint64_t period_ns)
 {
     struct sc_err err = {0};
-    const struct sc_pool_options options = {
-        .lang = SC_LANG_PYTHON, .mode = SC_MODE_RICH, .most = most, .age_ns = age_ns, .period_ns = period_ns};
+    const struct sc_pool_options options = {.lang = SC_LANG_PYTHON,
+                                            .mode = SC_MODE_RICH,
+                                            .prelude = &PRELUDE,
+                                            .least = least,
+                                            .most = most,
+                                            .age_ns = age_ns,
+                                            .period_ns = period_ns};
     assert_int_equal(sc_pool_new(&options, &pool, &err), 0);
+}
+
+static void open_pool(unsigned most, uint64_t age_ns, uint64_t period_ns)
+{
+    open_pool_of(0, most, age_ns, period_ns);
 }
 
 static int begin(void **state)
@@ -258,6 +276,33 @@ static void the_next_of_a_dead_one_is_not_made_at_once(void **state)
     assert_true(sc_pool_next_ns(pool) <= sc_now_ns() + SC_POOL_PAUSE_MIN_NS);
 }
 
+static void some_are_always_there(void **state)
+{
+    (void)state;
+    open_pool_of(2, 3, 0, SHORT_NS);
+    make(1); /* before anybody has asked */
+    make(1);
+    assert_false(sc_pool_is_short(pool));
+    for (int i = 0; i < 3; i++)
+        wait_for_clock(); /* nor are they given up when nobody does */
+    assert_int_equal(sc_pool_size(pool), 2);
+    assert_int_equal(sc_pool_wanted(pool), 2);
+}
+
+static void a_broken_prelude_is_told(void **state)
+{
+    (void)state;
+    open_pool(2, 0, 0);
+    assert_null(take());
+    assert_null(sc_pool_trouble(pool));
+    make(-EBADMSG);
+    assert_int_equal(n_alive, 0);
+    assert_string_equal(sc_pool_trouble(pool), "import gone:\nTraceback");
+    assert_null(take());
+    make_now(1); /* somebody has mended it */
+    assert_null(sc_pool_trouble(pool));
+}
+
 static void the_old_are_replaced(void **state)
 {
     (void)state;
@@ -322,6 +367,8 @@ int main(void)
         TEST(one_at_a_time),
         TEST(the_most_is_kept),
         TEST(the_dead_are_replaced),
+        TEST(some_are_always_there),
+        TEST(a_broken_prelude_is_told),
         TEST(the_next_of_a_dead_one_is_not_made_at_once),
         TEST(the_old_are_replaced),
         TEST(those_not_needed_are_given_up),

@@ -18,7 +18,7 @@
                  "plain\":\"42\"},\"locals\":{\"x\":\"1\"},\"error\":null")
 
 static struct sc_runner_reader reader;
-static unsigned readies, displays, results;
+static unsigned readies, displays, results, loads, load_errors;
 static struct sc_runner_result last; /* holds references of its own */
 
 static void on_ready(void *userdata)
@@ -53,9 +53,16 @@ static void on_result(void *userdata, const struct sc_runner_result *result)
     results++;
 }
 
+static void on_loaded(void *userdata, json_t *error)
+{
+    (void)userdata;
+    loads++;
+    load_errors += error != NULL;
+}
+
 static int say_bytes(const char *text, size_t len)
 {
-    static const struct sc_runner_events events = {on_ready, on_display, on_result};
+    static const struct sc_runner_events events = {on_ready, on_display, on_result, on_loaded};
     return sc_runner_read(&reader, text, len, &events, NULL);
 }
 
@@ -68,7 +75,7 @@ static int begin(void **state)
 {
     (void)state;
     sc_runner_init(&reader);
-    readies = displays = results = 0;
+    readies = displays = results = loads = load_errors = 0;
     return 0;
 }
 
@@ -299,6 +306,46 @@ static void too_much(void **state)
     assert_non_null(strstr(reader.trouble, "24 MiB"));
 }
 
+#define LOADED "{\"op\":\"prelude\",\"status\":\"ok\",\"error\":null}\n"
+#define NOT_LOADED                                                                                           \
+    "{\"op\":\"prelude\",\"status\":\"error\",\"error\":{\"name\":\"E\",\"message\":\"m\",\"traceback\":"    \
+    "\"t\",\"line\":null}}\n"
+
+static void a_prelude(void **state)
+{
+    (void)state;
+    assert_int_equal(say(READY), 0);
+    sc_runner_begin_prelude(&reader);
+    assert_int_equal(say(LOADED), 0);
+    assert_int_equal(loads, 1);
+    sc_runner_begin_prelude(&reader);
+    assert_int_equal(say(NOT_LOADED), 0);
+    assert_int_equal(loads, 2);
+    assert_int_equal(load_errors, 1);
+    refused(LOADED, "it spoke while nothing ran");
+}
+
+static void a_prelude_that_is_none(void **state)
+{
+    static const char *const lines[][2] = {
+        {"{\"op\":\"prelude\",\"status\":\"well\",\"error\":null}\n", "a status that does not exist"},
+        {"{\"op\":\"prelude\",\"status\":\"error\",\"error\":null}\n", "does not fit the status"},
+        {"{\"op\":\"prelude\",\"status\":\"ok\",\"error\":{\"name\":\"E\",\"message\":\"m\",\"traceback\":"
+         "\"t\"}}\n",
+         "does not fit the status"},
+        {"{\"op\":\"prelude\",\"status\":\"error\",\"error\":5}\n", "an error of the wrong form"},
+        {GOOD, "it spoke of a run that is not under way"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        end(state);
+        begin(state);
+        assert_int_equal(say(READY), 0);
+        sc_runner_begin_prelude(&reader);
+        refused(lines[i][0], lines[i][1]);
+        assert_int_equal(loads, 0);
+    }
+}
+
 static void long_texts(void **state)
 {
     (void)state;
@@ -325,6 +372,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(out_of_turn, begin, end),
         cmocka_unit_test_setup_teardown(too_much, begin, end),
         cmocka_unit_test_setup_teardown(long_texts, begin, end),
+        cmocka_unit_test_setup_teardown(a_prelude, begin, end),
+        cmocka_unit_test_setup_teardown(a_prelude_that_is_none, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

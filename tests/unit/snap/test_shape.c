@@ -12,6 +12,7 @@
 
 static struct sc_spec spec;
 static struct sc_err err;
+static const struct sc_recipe NO_RECIPE;
 
 static void set(const char *option, const char *value)
 {
@@ -46,8 +47,8 @@ static char *key(void)
     struct sc_spec shape;
     if (sc_spec_check(&spec, 0, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(sc_shape_of(&spec, &shape), 0);
-    char *text = sc_shape_key(&shape);
+    assert_int_equal(sc_shape_of(&spec, &NO_RECIPE, &shape), 0);
+    char *text = sc_shape_key(&shape, &NO_RECIPE);
     sc_spec_fini(&shape);
     assert_non_null(text);
     return text;
@@ -122,11 +123,11 @@ static void another_folder_at_the_same_path(void **state)
     assert_non_null(mkdtemp(folder));
     struct sc_spec shape = spec;
     shape.root = folder;
-    char *before = sc_shape_key(&shape), *same = sc_shape_key(&shape);
+    char *before = sc_shape_key(&shape, &NO_RECIPE), *same = sc_shape_key(&shape, &NO_RECIPE);
     assert_string_equal(before, same);
     snprintf(other, sizeof other, "%s.old", folder);
     assert_int_equal(rename(folder, other), 0);
-    char *gone = sc_shape_key(&shape);
+    char *gone = sc_shape_key(&shape, &NO_RECIPE);
     assert_string_not_equal(before, gone);
     rmdir(other);
     free(before);
@@ -167,6 +168,51 @@ static void variables(void **state)
     }
 }
 
+static char *key_of(const struct sc_recipe *recipe)
+{
+    struct sc_spec shape;
+    assert_int_equal(sc_shape_of(&spec, recipe, &shape), 0);
+    char *text = sc_shape_key(&shape, recipe);
+    sc_spec_fini(&shape);
+    return text;
+}
+
+/* A template's variables and files are in the cell, whatever the request replaces of them. */
+static void what_a_template_says(void **state)
+{
+    static const char text[] = "{\"environment\": {\"MPLCONFIGDIR\": \"/tmp/m\", \"STYLE\": \"wide\"},"
+                               " \"prelude\": {\"files\": [{\"path\": \"a\", \"content\": \"x\"}],"
+                               " \"imports\": [\"json\"]}}";
+    static const char *const given[] = {NULL, "STYLE=narrow", "OTHER=1", "MPLCONFIGDIR=/own"};
+    struct sc_recipe recipe;
+    char *first = NULL;
+    sc_recipe_init(&recipe);
+    assert_int_equal(sc_recipe_from_json(&recipe, "ours", "/t/ours.json", text, strlen(text), &err), 0);
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        end(state);
+        begin(state);
+        set("template", "ours");
+        if (given[i])
+            add("env", given[i]);
+        assert_int_equal(sc_recipe_apply_to(&recipe, &spec, &err), 0);
+        assert_int_equal(sc_shape_own_env(&spec), given[i] ? 1 : 0);
+        assert_int_equal(sc_shape_own_files(&spec), 0);
+        assert_true(!sc_shape_misfit(&spec) == (i < 3));
+        char *now = key_of(&recipe);
+        if (first)
+            assert_string_equal(first, now);
+        else
+            first = strdup(now);
+        free(now);
+    }
+    assert_int_equal(sc_strv_add(&recipe.imports, "csv"), 0);
+    char *now = key_of(&recipe);
+    assert_string_not_equal(first, now);
+    free(now);
+    free(first);
+    sc_recipe_fini(&recipe);
+}
+
 static void misfits(void **state)
 {
     (void)state;
@@ -193,6 +239,7 @@ int main(void)
         TEST(processor_time_of_each_process),
         TEST(another_folder_at_the_same_path),
         TEST(variables),
+        TEST(what_a_template_says),
         TEST(misfits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

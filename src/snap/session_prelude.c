@@ -1,0 +1,110 @@
+/* What an interpreter that is started ahead loads before its first run: piece by piece, each after the answer
+ * to the one before. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "snap/session_parts.h"
+
+#define TROUBLE_MAX (16u * 1024)
+
+static size_t count_pieces(const struct sc_prelude *prelude)
+{
+    return prelude->imports.n + (prelude->code ? 1 : 0);
+}
+
+static const char *piece_of(const struct sc_prelude *prelude, size_t at, const char **ret_kind)
+{
+    bool is_import = at < prelude->imports.n;
+    *ret_kind = is_import ? "import" : "code";
+    return is_import ? prelude->imports.v[at] : prelude->code;
+}
+
+void sc_prelude_push(struct sc_process *runner)
+{
+    struct sc_context *context = runner->context;
+    struct sc_buf *piece = &context->piece;
+    while (context->piece_done < piece->len) {
+        ssize_t n = sc_live_write(runner->session->live, runner->op, SC_STREAM_RUNNER,
+                                  piece->data + context->piece_done, piece->len - context->piece_done);
+        if (n <= 0)
+            return; /* `room` comes */
+        context->piece_done += (size_t)n;
+    }
+    sc_buf_fini(piece);
+    context->piece_done = 0;
+}
+
+bool sc_prelude_next(struct sc_process *runner)
+{
+    struct sc_context *context = runner->context;
+    const char *kind, *text;
+    if (context->prelude && context->prelude_at == count_pieces(context->prelude))
+        context->prelude = NULL;
+    if (!context->prelude)
+        return false;
+    if (context->prelude_at == 0)
+        runner->patience_ns = sc_now_ns() + SC_PRELUDE_PATIENCE_NS;
+    text = piece_of(context->prelude, context->prelude_at, &kind);
+    sc_buf_init(&context->piece, SC_SPEC_CODE_MAX + 64);
+    int r = sc_buf_printf(&context->piece, "prelude %s %zu\n", kind, strlen(text));
+    if (r == 0)
+        r = sc_buf_add(&context->piece, text, strlen(text));
+    if (r < 0) {
+        sc_process_kill(runner);
+        return true;
+    }
+    sc_runner_begin_prelude(&runner->reader);
+    sc_prelude_push(runner);
+    return true;
+}
+
+static void add_text(struct sc_buf *to, const json_t *error, const char *key)
+{
+    const char *text = json_string_value(json_object_get(error, key));
+    (void)sc_buf_printf(to, "%.8000s", text ? text : "");
+}
+
+/* "import pandas:" and the traceback, or name and message where there is none. */
+static char *describe(const char *kind, const char *text, const json_t *error)
+{
+    struct sc_buf all;
+    const char *traceback = json_string_value(json_object_get(error, "traceback"));
+    sc_buf_init(&all, TROUBLE_MAX);
+    (void)sc_buf_printf(&all, "%s%s%.200s:\n", kind, *kind == 'i' ? " " : "", *kind == 'i' ? text : "");
+    if (traceback && *traceback) {
+        add_text(&all, error, "traceback");
+    } else {
+        add_text(&all, error, "name");
+        (void)sc_buf_printf(&all, ": ");
+        add_text(&all, error, "message");
+    }
+    char *whole = all.len ? sc_buf_steal(&all, NULL) : NULL;
+    sc_buf_fini(&all);
+    return whole;
+}
+
+void sc_prelude_loaded(struct sc_process *runner, json_t *error)
+{
+    struct sc_context *context = runner->context;
+    struct sc_session *session = runner->session;
+    const char *kind, *text;
+    if (!context->prelude || runner->killed)
+        return;
+    if (!error) {
+        context->prelude_at++;
+        return;
+    }
+    text = piece_of(context->prelude, context->prelude_at, &kind);
+    free(session->trouble);
+    session->trouble = describe(kind, text, error);
+    sc_process_kill(runner);
+}
+
+const char *sc_session_trouble(const struct sc_session *session)
+{
+    return session->trouble;
+}
