@@ -178,6 +178,12 @@ static void let_go(void)
     close(null);
 }
 
+int sc_cli_keeper_check(const struct sc_cli_args *args, struct sc_err *err)
+{
+    struct sc_keeper_options options = {.gate_fd = -1};
+    return parse_options(args, &options, err);
+}
+
 int sc_cli_keeper(const struct sc_cli_args *args)
 {
     bool detach = args->flags & SC_FLAG_DETACH;

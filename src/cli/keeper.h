@@ -6,6 +6,9 @@
 
 #include "keeper/client.h"
 
+/* Are the options that belong to a keeper right? */
+struct sc_cli_args;
+int sc_cli_keeper_check(const struct sc_cli_args *args, struct sc_err *err);
 /* Connects to the keeper at `path` (NULL: the default), and starts one there when none serves. Several who do
  * this at once all reach the same one. */
 int sc_cli_keeper_reach(const char *path, struct sc_keeper_client **ret_client, struct sc_err *err);

@@ -63,6 +63,7 @@ enum sc_cli_text {
     SC_TEXT_TENANT,
     SC_TEXT_NOTE,
     SC_TEXT_EXPIRES,
+    SC_TEXT_CONFIG,
     SC_TEXT_HTTP_SOCKET,
     SC_TEXT_LISTEN,
     SC_TEXT_HOST,

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "cli/keeper.h"
 #include "cli/options.h"
 #include "cli/say.h"
 #include "host/host.h"
@@ -77,6 +78,21 @@ static void pass_on(const struct sc_cli_args *args, struct sc_serve_wants *wants
         wants->passed[wants->n_passed++] = "--audit-strict";
 }
 
+/* "a.example,b.example" */
+static int read_hosts(const char *list, struct sc_serve_wants *wants, struct sc_err *err)
+{
+    while (*list) {
+        size_t len = strcspn(list, ",");
+        if (len == 0 || len >= sizeof wants->hosts[0] || wants->n_hosts == SC_GATE_HOSTS_MAX)
+            return sc_err_usage(err, "host",
+                                "host: must be 1 to %d names of 1 to %zu bytes, with commas between them",
+                                SC_GATE_HOSTS_MAX, sizeof wants->hosts[0] - 1);
+        snprintf(wants->hosts[wants->n_hosts++], sizeof wants->hosts[0], "%.*s", (int)len, list);
+        list += len + (list[len] == ',');
+    }
+    return 0;
+}
+
 static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)
 {
     const char *socket = args->texts[SC_TEXT_SOCKET], *http = args->texts[SC_TEXT_HTTP_SOCKET];
@@ -97,8 +113,10 @@ static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wan
         return sc_err_usage(err, "listen", "listen: must be ADDRESS:PORT, as 127.0.0.1:8480 or [::1]:8480");
     if (listen || wants->dev)
         snprintf(wants->listen, sizeof wants->listen, "%s", listen ? listen : DEV_LISTEN);
-    if (args->texts[SC_TEXT_HOST])
-        wants->hosts[wants->n_hosts++] = args->texts[SC_TEXT_HOST];
+    if (listen && (r = sc_serve_listen_check(listen, err)) < 0)
+        return r;
+    if (args->texts[SC_TEXT_HOST] && (r = read_hosts(args->texts[SC_TEXT_HOST], wants, err)) < 0)
+        return r;
     const char *state = args->texts[SC_TEXT_STATE];
     if (state && strlen(state) >= sizeof wants->state)
         return sc_err_usage(err, "state", "state: the path is too long");
@@ -107,16 +125,38 @@ static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wan
     return r;
 }
 
+int sc_serve_read(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)
+{
+    *wants = (struct sc_serve_wants){.dev = args->flags & SC_FLAG_DEV, .gate_uid = gate_uid()};
+    int r = read_numbers(args, wants, err);
+    return r < 0 ? r : read_texts(args, wants, err);
+}
+
 static int read_options(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)
 {
-    wants->dev = args->flags & SC_FLAG_DEV;
-    wants->gate_uid = gate_uid();
     if (args->n_operands)
         return sc_err_usage(err, "", "serve %s: takes no operands", args->operands[0]);
-    int r = read_numbers(args, wants, err);
-    if (r == 0)
-        r = read_texts(args, wants, err);
+    int r = sc_serve_read(args, wants, err);
     return r == 0 && wants->dev ? sc_serve_dev(wants, err) : r;
+}
+
+/* At SIGHUP. What the gate is told anew counts; a keeper cannot be told without ending its sessions. */
+static int reread(const struct sc_cli_args *args, struct sc_serve_wants *wants)
+{
+    static struct sc_serve_wants fresh;
+    struct sc_cli_args merged;
+    struct sc_err err = {0};
+    if (sc_serve_config(args, &merged) != SC_CLI_EXIT_OK)
+        return -EINVAL;
+    if (sc_serve_read(&merged, &fresh, &err) < 0) {
+        sc_cli_say("serve: %s", err.message);
+        return -EINVAL;
+    }
+    memcpy(wants->hosts, fresh.hosts, sizeof wants->hosts);
+    wants->n_hosts = fresh.n_hosts;
+    wants->clients = fresh.clients;
+    wants->drain_ns = fresh.drain_ns;
+    return 0;
 }
 
 /* In a group of our own that systemd delegated, all three must be in its leaf before the keeper makes others
@@ -133,11 +173,15 @@ int sc_cli_serve(const struct sc_cli_args *args)
 {
     static struct sc_serve_wants wants;
     static struct sc_serve_listeners listeners;
+    struct sc_cli_args merged;
     struct sc_err err = {0};
-    if (read_options(args, &wants, &err) < 0 || settle(&err) < 0 ||
-        sc_serve_listen(&wants, &listeners, &err) < 0)
+    int status = sc_serve_config(args, &merged);
+    if (status != SC_CLI_EXIT_OK)
+        return status;
+    if (read_options(&merged, &wants, &err) < 0 || sc_cli_keeper_check(&merged, &err) < 0 ||
+        settle(&err) < 0 || sc_serve_listen(&wants, &listeners, &err) < 0)
         return sc_cli_fail(&err);
-    int status = sc_serve_watch(&wants, &listeners);
+    status = sc_serve_watch(&wants, &listeners, reread, args);
     sc_serve_unlisten(&listeners);
     return status;
 }

@@ -24,7 +24,7 @@ struct sc_serve_wants {
     const char
         *passed[SC_SERVE_PASSED_MAX]; /* options of the keeper's and their values, as they were given */
     size_t n_passed;
-    const char *hosts[SC_GATE_HOSTS_MAX];
+    char hosts[SC_GATE_HOSTS_MAX][256];
     size_t n_hosts;
     unsigned clients;
     uint64_t drain_ns;
@@ -40,7 +40,14 @@ struct sc_serve_listeners {
     size_t n;
 };
 
-/* serve_listen.c: those that a service manager gave, else those that are asked for. */
+/* serve.c: values only; nothing is made. */
+int sc_serve_read(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err);
+/* serve_config.c: the file that args name, if they do, below args. Exit status; every wrong line was told. */
+int sc_serve_config(const struct sc_cli_args *args, struct sc_cli_args *ret_args);
+
+/* serve_listen.c: an address is one. */
+int sc_serve_listen_check(const char *text, struct sc_err *err);
+/* Those that a service manager gave, else those that are asked for. */
 int sc_serve_listen(const struct sc_serve_wants *wants, struct sc_serve_listeners *listeners,
                     struct sc_err *err);
 void sc_serve_unlisten(struct sc_serve_listeners *listeners);
@@ -49,6 +56,9 @@ void sc_serve_unlisten(struct sc_serve_listeners *listeners);
 int sc_serve_dev(struct sc_serve_wants *wants, struct sc_err *err);
 
 /* serve_watch.c: keeps keeper and gate alive until told to end. Exit status. */
-int sc_serve_watch(const struct sc_serve_wants *wants, const struct sc_serve_listeners *listeners);
+/* `reread` is called at SIGHUP; negative: all stays as it is. */
+typedef int sc_serve_reread(const struct sc_cli_args *args, struct sc_serve_wants *wants);
+int sc_serve_watch(struct sc_serve_wants *wants, const struct sc_serve_listeners *listeners,
+                   sc_serve_reread *reread, const struct sc_cli_args *args);
 
 #endif

@@ -93,6 +93,16 @@ static int parse_address(const char *text, struct sockaddr_storage *ret_address,
     return 0;
 }
 
+int sc_serve_listen_check(const char *text, struct sc_err *err)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = 0;
+    if (parse_address(text, &address, &len) == 0)
+        return 0;
+    return sc_err_usage(err, "listen", "listen: %s: must be ADDRESS:PORT, as 127.0.0.1:8480 or [::1]:8480",
+                        text);
+}
+
 static void tell_address(int fd, char *ret_name, size_t size)
 {
     struct sockaddr_storage bound = {0};

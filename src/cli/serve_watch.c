@@ -8,6 +8,7 @@
  * SIGHUP starts a new gate beside the old one, on the same listeners, and tells the old one to finish what it
  * has. SIGTERM and SIGINT tell the gate to finish, then end the keeper. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,8 +42,10 @@ struct gate_child {
 };
 
 struct service {
-    const struct sc_serve_wants *wants;
+    struct sc_serve_wants *wants;
     const struct sc_serve_listeners *listeners;
+    sc_serve_reread *reread;
+    const struct sc_cli_args *args;
     int signals, keeper_door, gate_door;
     pid_t keeper;
     uint64_t keeper_ns, gate_ns; /* of their last starts */
@@ -61,7 +64,11 @@ static void become(const char *const *argv, int in, int kept)
 {
     sigset_t none;
     sigemptyset(&none);
-    bool moved = dup2(in, STDIN_FILENO) >= 0 && (kept < 0 || kept == KEPT_FD || dup2(kept, KEPT_FD) >= 0);
+    bool moved = dup2(in, STDIN_FILENO) >= 0;
+    if (kept == KEPT_FD)
+        moved = moved && fcntl(kept, F_SETFD, 0) == 0; /* dup2 onto itself would leave it close-on-exec */
+    else if (kept >= 0)
+        moved = moved && dup2(kept, KEPT_FD) >= 0;
     if (!moved || sc_sys_close_range(KEPT_FD + (kept >= 0), ~0u, 0) < 0)
         _exit(SC_CLI_EXIT_FAILED);
     /* The supervisor's death is theirs: the gate sees its door shut, the keeper is told. */
@@ -254,7 +261,9 @@ static void on_signal(struct service *service)
         return;
     case SIGHUP: {
         struct gate_child *old = present_gate(service);
-        if (start_gate(service) == 0 && old)
+        if (service->reread(service->args, service->wants) < 0)
+            sc_cli_say("serve: the configuration stays as it was");
+        else if (start_gate(service) == 0 && old)
             finish(service, old);
         return;
     }
@@ -302,9 +311,10 @@ static void announce(const struct service *service)
     fflush(stdout);
 }
 
-int sc_serve_watch(const struct sc_serve_wants *wants, const struct sc_serve_listeners *listeners)
+int sc_serve_watch(struct sc_serve_wants *wants, const struct sc_serve_listeners *listeners,
+                   sc_serve_reread *reread, const struct sc_cli_args *args)
 {
-    struct service service = {.wants = wants, .listeners = listeners};
+    struct service service = {.wants = wants, .listeners = listeners, .reread = reread, .args = args};
     sigset_t mask;
     int door[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, door) < 0) {

@@ -75,3 +75,13 @@ void handle_unsupported(struct request *request)
 {
     problem(request, "unsupported", "", "sessions of this version cannot be copied");
 }
+
+void handle_templates(struct request *request)
+{
+    ask_and_answer(request, json_pack("{s:s}", "request", "templates"), MHD_HTTP_OK);
+}
+
+void handle_host(struct request *request)
+{
+    ask_and_answer(request, json_pack("{s:s}", "request", "host"), MHD_HTTP_OK);
+}

@@ -9,6 +9,8 @@
 
 /* clang-format off */
 const struct field RUN_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
     {"language", FIELD_SPEC, "Language of the code."},
     {"code", FIELD_SPEC, "Source text to run."},
     {"command", FIELD_SPEC, "A whole command, looked up inside the cell, in the place of code."},
@@ -32,6 +34,8 @@ const struct field RUN_FIELDS[] = {
 };
 
 const struct field SESSION_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
     {"name", FIELD_NAME, "Its name in the place of a random id; free among the caller's sessions."},
     {"idle_ms", FIELD_NUMBER, "It ends after so long without a request.", false, SC_KEEPER_TIME_MS_MIN,
      SC_KEEPER_IDLE_MS_MAX},
@@ -91,6 +95,7 @@ const struct field CHECK_FIELDS[] = {
     {"language", FIELD_SPEC, "Language of the code.", true},
     {"code", FIELD_SPEC, "Source text to read.", true},
     {"validate", FIELD_SPEC, "Rule sets and lists. Default: the set default."},
+    {"allow_degraded", FIELD_SPEC, "What the cell in which it is read may go without."},
     {NULL},
 };
 
@@ -223,4 +228,14 @@ json_t *body_message(struct request *request, const char *name, bool streams)
         return NULL;
     }
     return message;
+}
+
+void body_turn(const struct request *request, json_t *message)
+{
+    static const char *const names[] = {"priority", "deadline_ms", NULL};
+    for (size_t i = 0; names[i]; i++) {
+        json_t *value = json_object_get(request->body, names[i]);
+        if (value && !json_is_null(value))
+            (void)json_object_set(message, names[i], value);
+    }
 }

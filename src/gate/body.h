@@ -15,5 +15,7 @@ extern const struct field LIST_QUERY[], PATH_QUERY[], READ_QUERY[], WRITE_QUERY[
 json_t *body_spec(struct request *request, const char *const *leave_out);
 /* {"request": name, "session": of the path, …body, "output": "stream" or "reply"}. NULL: it was answered. */
 json_t *body_message(struct request *request, const char *name, bool streams);
+/* `priority` and `deadline_ms` of the body into the message. */
+void body_turn(const struct request *request, json_t *message);
 
 #endif

@@ -90,6 +90,7 @@ struct listing {
     struct lines lines;
     struct request *request;
     bool one, some;
+    const char *event; /* what a line is, of those that are followed */
 };
 
 static void free_listing(struct request *request)
@@ -184,7 +185,7 @@ static void on_change(void *userdata, const char *text, size_t len)
     if (started)
         stream_event_text(request, "start", "{}", 2);
     else
-        stream_event_text(request, "change", text, len);
+        stream_event_text(request, listing->event, text, len);
 }
 
 static void on_changes(void *userdata, enum sc_keeper_stream stream, const void *data, size_t len)
@@ -207,19 +208,31 @@ static void on_changes_done(void *userdata, const char *ok, size_t len, const js
     stream_end(request);
 }
 
-void handle_watch(struct request *request)
+static void follow_lines(struct request *request, json_t *message, const char *name)
 {
     static const struct ask_events events = {.output = on_changes, .done = on_changes_done};
     struct listing *listing = calloc(1, sizeof *listing);
     if (!listing) {
+        json_decref(message);
         problem_begin(request, -ENOMEM);
         return;
     }
-    *listing = (struct listing){.request = request};
+    *listing = (struct listing){.request = request, .event = name};
     request->of_handler = listing;
     request->free_handler = free_listing;
     request->framing = accepted_framing(request);
-    begin(request, file_message(request, "file.watch", NULL), &events);
+    begin(request, message, &events);
+}
+
+void handle_watch(struct request *request)
+{
+    follow_lines(request, file_message(request, "file.watch", NULL), "change");
+}
+
+/* GET /v1/events: what happens in the service, as the keeper notes it. */
+void handle_events(struct request *request)
+{
+    follow_lines(request, json_pack("{s:s}", "request", "events"), "note");
 }
 
 /* ---- in ---- */

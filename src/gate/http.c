@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/num.h"
-#include "gate/parts.h"
+#include "gate/visit.h"
 #include "spec/json_read.h"
 
 #define HEADERS_MAX (32u * 1024)      /* of one connection: request line, headers, libmicrohttpd's own */
@@ -68,7 +68,7 @@ static bool find_route(struct request *request, const char *method)
     struct sc_err err = {0};
     char *query = request->uri ? strchr(request->uri, '?') : NULL;
     if (!request->uri) {
-        problem(request, "too_large", "uri", "uri: at most %d bytes are allowed", URI_MAX);
+        problem(request, "uri_too_long", "uri", "uri: at most %d bytes are allowed", URI_MAX);
         return false;
     }
     if (query)
@@ -81,7 +81,7 @@ static bool find_route(struct request *request, const char *method)
     }
     if (!request->route) {
         problem(request, status == 400 ? "usage" : "not_found", "path", "%s",
-                status == 400 ? "path: holds an escape that is none, or a NUL"
+                status == 400 ? "path: holds an escape that is none, a NUL, or what is no UTF-8"
                               : "path: nothing is served there; /openapi.json lists what is");
         return false;
     }
@@ -299,6 +299,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
         ask_forget(request->ask);
     if (request->free_handler)
         request->free_handler(request);
+    visit_end(request);
     if (request->response)
         MHD_destroy_response(request->response);
     if (request->counted) {

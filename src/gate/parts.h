@@ -236,6 +236,7 @@ struct person {
     char *key;              /* that the token was given for; NULL: the kernel's word */
     unsigned generation;    /* of the keeper that gave it */
     bool known;             /* has asked something already */
+    bool operator;          /* of the service: sees what all do */
     bool busy, reading;     /* reading: a body that is kept */
 };
 
@@ -265,6 +266,8 @@ struct request {
     bool out_ended, out_broken, reader_sleeps, keeps;
     bool in_ended;
     enum { FRAMING_RAW, FRAMING_SSE, FRAMING_NDJSON } framing;
+    char *visit; /* a session that is there for this request alone, or NULL */
+    void (*go)(struct request *request);
     struct command *command;                 /* that this request follows */
     void (*forget)(struct request *request); /* the command is over, or nobody follows it */
     struct command *feeds;                   /* whose input this request's body is */
@@ -347,11 +350,14 @@ void command_unfed(struct request *request);
 
 #define HANDLERS(X)                                                                                          \
     X(health)                                                                                                \
-    X(ready) X(openapi) X(docs) X(metrics) X(run) X(check) X(session_create) X(session_list) X(session_get)  \
-        X(session_delete) X(session_run) X(session_exec) X(session_metrics) X(contexts) X(context_restart)   \
-            X(interrupt) X(keepalive) X(unsupported) X(command_start) X(command_list) X(command_stdin)       \
-                X(command_signal) X(command_resize) X(file_read) X(file_write) X(file_remove) X(file_change) \
-                    X(list) X(stat) X(mkdir) X(watch) X(tar_out) X(tar_in)
+    X(ready)                                                                                                 \
+    X(openapi)                                                                                               \
+    X(docs)                                                                                                  \
+    X(metrics) X(run) X(check) X(session_create) X(session_list) X(session_get) X(session_delete)            \
+        X(session_run) X(session_exec) X(session_metrics) X(contexts) X(context_restart) X(interrupt)        \
+            X(keepalive) X(unsupported) X(command_start) X(command_list) X(command_stdin) X(command_signal)  \
+                X(command_resize) X(file_read) X(file_write) X(file_remove) X(file_change) X(list) X(stat)   \
+                    X(mkdir) X(events) X(templates) X(host) X(watch) X(tar_out) X(tar_in)
 #define X(name) void handle_##name(struct request *request);
 /* clang-format off */
 HANDLERS(X)

@@ -24,6 +24,7 @@ const struct problem_row PROBLEMS[] = {
     {"conflict", 409, "The present state does not allow that"},
     {"ended", 410, "The session has ended"},
     {"too_large", 413, "The request is too large"},
+    {"uri_too_long", 414, "The path is too long"},
     {"media_type", 415, "This media type is not taken here"},
     {"cancelled", 409, "It was cancelled"},
     {"too_many", 429, "Too many requests"},

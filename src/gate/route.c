@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "gate/body.h"
 
 #define S "/v1/sessions"
@@ -14,7 +15,14 @@ const struct route ROUTES[] = {
      "Status", 200},
     {"GET", "/readyz", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_ready, "service", "Can work be done now?",
      "Status", 200},
-    {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs", "Run code in a fresh cell.", "Result", 200},
+    {"GET", "/openapi.json", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_openapi, "service", "This document.", "Anything", 200},
+    {"GET", "/metrics", 0, BODY_NONE, NULL, NULL, handle_metrics, "service", "What is counted, in Prometheus' text form.", "text/plain", 200},
+    {"GET", "/v1/events", ROUTE_FOLLOWS, BODY_NONE, NULL, NULL, handle_events, "service", "Tell what happens, until the client goes.", "", 200},
+    {"GET", "/docs", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_docs, "service", "Requests to try.", "text/html", 200},
+    {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs", "Run code or a command in a fresh cell.", "Result", 200},
+    {"POST", "/v1/check", 0, BODY_JSON, NULL, CHECK_FIELDS, handle_check, "runs", "Read code without running it.", "Checked", 200},
+    {"GET", "/v1/templates", 0, BODY_NONE, NULL, NULL, handle_templates, "service", "List the templates.", "Templates", 200},
+    {"GET", "/v1/host", 0, BODY_NONE, NULL, NULL, handle_host, "service", "What the host can do; for operators.", "Anything", 200},
 
     {"POST", S, 0, BODY_JSON, NULL, SESSION_FIELDS, handle_session_create, "sessions", "Make a session.", "Started", 201},
     {"GET", S, 0, BODY_NONE, LIST_QUERY, NULL, handle_session_list, "sessions", "List your sessions.", "Sessions", 200},
@@ -103,7 +111,7 @@ const struct route *route_find(const char *method, char *path, char *ret_params[
         }
         for (size_t i = 0; i < ROUTE_PARAMS_MAX && params[i]; i++) {
             params[i][lens[i]] = '\0';
-            if (text_unescape(params[i], false) < 0) {
+            if (text_unescape(params[i], false) < 0 || !sc_utf8_valid(params[i], strlen(params[i]))) {
                 *ret_status = 400;
                 return NULL;
             }

@@ -35,7 +35,8 @@ static void on_made(void *userdata, const char *ok, size_t len, const json_t *er
 void handle_session_create(struct request *request)
 {
     static const struct ask_events events = {.done = on_made};
-    static const char *const own[] = {"name", "idle_ms", "total_ms", "metadata", NULL};
+    static const char *const own[] = {"name",     "idle_ms",     "total_ms", "metadata",
+                                      "priority", "deadline_ms", NULL};
     int why = 0;
     json_t *spec = body_spec(request, own);
     json_t *message = spec ? json_pack("{s:s, s:o}", "request", "session.start", "spec", spec) : NULL;

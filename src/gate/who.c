@@ -94,6 +94,7 @@ static void on_identified(void *userdata, const char *ok, size_t len, const json
         memcpy(person->token, token, strlen(token) + 1);
         const char *tenant = json_string_value(json_object_get(object, "tenant"));
         snprintf(person->tenant, sizeof person->tenant, "%s", tenant ? tenant : "");
+        person->operator= json_is_true(json_object_get(object, "operator"));
         person->generation = request->gate->generation;
         request->identified = true;
         body_wake(request);

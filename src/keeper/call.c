@@ -247,6 +247,8 @@ static const struct handler {
     [SC_KEEPER_CONTEXT_LIST] = {.answer = list_contexts},
     [SC_KEEPER_CONTEXT_RESTART] = {.answer = restart_context},
     [SC_KEEPER_FILE] = {.start = file_start},
+    [SC_KEEPER_TEMPLATES] = {.answer = about_templates},
+    [SC_KEEPER_HOST] = {.answer = about_host},
     [SC_KEEPER_IDENTIFY] = {.answer = identify},
     [SC_KEEPER_METRICS] = {.answer = tell_metrics},
     [SC_KEEPER_WATCH_EVENTS] = {0}, /* events.c */

@@ -293,6 +293,12 @@ int rest_list(const struct caller *caller, json_t *list); /* adds them all; 0 or
 /* Removes it: the reply, or NULL when there is none. */
 char *rest_end(const struct caller *caller, const char *name);
 
+/* ---- about.c: what there is, before a cell is asked for ---- */
+
+char *about_templates(const struct caller *caller, struct keeper_session *none,
+                      struct sc_keeper_request *request);
+char *about_host(const struct caller *caller, struct keeper_session *none, struct sc_keeper_request *request);
+
 /* ---- once.c: a single run in a session of its own ---- */
 
 int once_start(struct call *call, struct sc_err *err);

@@ -66,6 +66,8 @@ static const struct row REQUESTS[] = {
     {"identify", SC_KEEPER_IDENTIFY, SC_KEEPER_GATE, SC_KEEPER_WITHOUT_AS, F_IDENTITY},
     {"metrics", SC_KEEPER_METRICS, BOTH, 0, 0},
     {"events", SC_KEEPER_WATCH_EVENTS, BOTH, 0, 0},
+    {"templates", SC_KEEPER_TEMPLATES, BOTH, 0, 0},
+    {"host", SC_KEEPER_HOST, BOTH, 0, 0},
     {"session.start", SC_KEEPER_SESSION_START, BOTH, 0, F_NAME | F_TIMES | F_SPEC},
     {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
     {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},

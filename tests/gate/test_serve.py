@@ -1,13 +1,16 @@
 """The service as a whole: who may speak, what the gate is, what happens when somebody dies or is told to end."""
 import json
 import os
+import re
 import signal
+import socket
 import stat
 import subprocess
+import sys
 import threading
 
 import pytest
-from conftest import DEGRADED, PATIENCE, until
+from conftest import DEGRADED, PATIENCE, UnixConnection, until
 
 
 def status_of(pid):
@@ -233,3 +236,59 @@ def test_options_are_checked(binary, tmp_path, options, word):
 def test_nothing_to_listen_on(binary, tmp_path):
     done = subprocess.run([binary, "serve", "--socket", str(tmp_path / "k")], capture_output=True, timeout=PATIENCE)
     assert done.returncode == 2 and b"nothing to listen on" in done.stderr
+
+
+# ---- the configuration file ----
+
+def test_every_wrong_line_is_named(binary, tmp_path):
+    path = tmp_path / "serve.conf"
+    path.write_text("# a comment\n\nclients = none\n  pool=3\nsessions = 0\nlisten = nowhere\nhots = x\naudit-strict = 1\n"
+                    "config = x\ndev\nqueue = 5\n")
+    done = subprocess.run([binary, "serve", "--config", str(path)], capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 2
+    said = done.stderr.decode().splitlines()
+    assert [int(re.search(r":(\d+): ", x).group(1)) for x in said] == [3, 5, 6, 7, 8, 9, 10], said
+    assert "clients" in said[0] and "sessions" in said[1] and "listen" in said[2] and "host" in said[3]
+
+
+def test_a_configuration_that_is_not_there(binary, tmp_path):
+    done = subprocess.run([binary, "serve", "--config", str(tmp_path / "none")], capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 2 and b"No such file" in done.stderr
+
+
+def test_it_is_read_again(services, tmp_path):
+    path = tmp_path / "serve.conf"
+    path.write_text("host = one.example, two.example\n".replace(", ", ","))
+    service = services("--config", str(path))
+
+    def status(host):
+        return service.get("/healthz", tcp=True, headers={"Host": host}).status
+    assert (status("one.example"), status("two.example"), status("three.example")) == (200, 200, 421)
+    path.write_text("host = three.example\nclients = nonsense\n")
+    service.child.send_signal(signal.SIGHUP)
+    until(lambda: "the configuration stays as it was" in service.said(), "the complaint")
+    assert "serve.conf:2: clients" in service.said() and status("one.example") == 200
+    path.write_text("host = three.example\n")
+    service.child.send_signal(signal.SIGHUP)
+    until(lambda: status("three.example") == 200, "the new host")
+    assert status("one.example") == 421
+
+
+def test_listeners_from_a_service_manager(binary, tmp_path):
+    """As systemd hands them over: descriptors from 3, LISTEN_FDS and LISTEN_PID."""
+    os.chmod(tmp_path, 0o700)
+    with socket.socket(socket.AF_UNIX) as given:
+        given.bind(str(tmp_path / "given.sock"))
+        given.listen(10)
+        line = "import os, sys\nos.dup2(%d, 3)\nos.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))\nos.execv(sys.argv[1], sys.argv[1:])" % given.fileno()
+        with subprocess.Popen([sys.executable, "-c", line, binary, "serve", "--dev", "--socket", str(tmp_path / "k.sock")],
+                              pass_fds=[given.fileno()], stdout=subprocess.PIPE, cwd="/") as child:
+            assert b"given by the service manager" in child.stdout.readline()
+            assert child.stdout.readline().startswith(b"key ")
+            connection = UnixConnection(str(tmp_path / "given.sock"))
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+            connection.close()
+            child.terminate()
+            assert child.wait(PATIENCE) == 0
+    assert sorted(os.listdir(tmp_path)) == ["dev", "given.sock"]

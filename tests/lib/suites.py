@@ -250,6 +250,12 @@ def clients(top, build, places):
     return pytest("clients", 15 * MINUTE, security=True)(top, build, places)
 
 
+def openapi(top, build, _places):
+    """The document of the service against the service: a tool of its own, from PyPI."""
+    status = run([PYTHON, os.path.join(top, "tests/openapi/run"), build], 8 * MINUTE)
+    return Counts(passed=1) if status == 0 else failure("openapi: ended with %s" % status)
+
+
 # In this order: what fails fastest comes first.
 SUITES = {
     "checks": checks,
@@ -259,6 +265,7 @@ SUITES = {
     "cli": pytest("cli", 10 * MINUTE, security=False),
     "gate": pytest("gate", 10 * MINUTE, security=True),
     "clients": clients,
+    "openapi": openapi,
     "claims": pytest("claims", 10 * MINUTE, security=True),
     "egress": pytest("egress", 10 * MINUTE, security=True),
     "corpus": corpus,

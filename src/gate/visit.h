@@ -1,0 +1,14 @@
+/* One request in a session that is made for it and ended behind it: what the keeper has no single request
+ * for. */
+#ifndef SC_GATE_VISIT_H
+#define SC_GATE_VISIT_H
+
+#include "gate/parts.h"
+
+/* Makes a session of `spec` (taken), then calls `go` with its name in request->visit; whatever becomes of the
+ * request, the session is ended when the request is over. */
+void visit_begin(struct request *request, json_t *spec, void (*go)(struct request *request));
+/* Ends it, if there is one. */
+void visit_end(struct request *request);
+
+#endif
