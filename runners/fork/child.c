@@ -148,28 +148,16 @@ static const struct {
               SHARED(limits), SHARED(pin), SHARED(program_priority), SHARED(domain), OWN(bounds),
               SHARED(program_ids), OWN(visible), SHARED(cwd), SHARED(filter)};
 
-#ifdef SC_MUTANTS
-static int is_left_out(const char *list, const char *name)
-{
-    size_t len = strlen(name);
-    for (; *list; list += strcspn(list, ","), list += *list == ',')
-        if (!strncmp(list, name, len) && (list[len] == ',' || list[len] == '\0'))
-            return 1;
-    return 0;
-}
-#endif
-
 static int run_stage(struct birth *birth, size_t i)
 {
     const struct sc_fork_order *order = &birth->task->order;
-#ifdef SC_MUTANTS
-    if (is_left_out(order->mutant, STAGES[i].name))
-        return 0;
-#endif
+    birth->enter.object = NULL;
+    int mutant = sc_fork_mutant(order, STAGES[i].name);
+    if (mutant)
+        return mutant < 0 ? mutant : 0;
     /* A child that can be forked again lives under the filter that its parent has. */
     if (STAGES[i].shared == enter_filter && order->flags & SC_FORK_FORKABLE)
         return 0;
-    birth->enter.object = NULL;
     return STAGES[i].own ? STAGES[i].own(birth) : STAGES[i].shared(&birth->enter);
 }
 

@@ -17,8 +17,9 @@
  * step reports it and ends by _exit, before it returns.
  *
  * The library is plain C on libc, keeps no state but a stack, and is for single-threaded callers: a process
- * with a second thread (but see idle_threads), or with writable memory that it shares with others, refuses each order with the
- * reason. pthread_atfork handlers run as with fork(). Exit of the parent (or of its cell) ends every child.
+ * with a second thread (but see idle_threads), or with writable memory that it shares with others, refuses
+ * each order with the reason. pthread_atfork handlers run as with fork(). Exit of the parent (or of its cell)
+ * ends every child.
  */
 #ifndef SNAPCELL_FORK_H
 #define SNAPCELL_FORK_H

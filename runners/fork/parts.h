@@ -26,9 +26,21 @@ int sc_fork_note(char step[SC_FORK_STEP_MAX], char object[SC_FORK_OBJECT_MAX], c
  * is not understood has its answer filled. Takes none of the descriptors when it returns < 1. */
 int sc_fork_receive(int socket, struct sc_fork_task *task);
 void sc_fork_close(struct sc_fork_task *task);
-/* order.c: whether this process has nothing that a fork would tear apart, and no threads but the caller's and so
- * many others. 0 or -EBUSY with the answer filled. */
+/* order.c: whether this process has nothing that a fork would tear apart, and no threads but the caller's and
+ * so many others. 0 or -EBUSY with the answer filled. */
 int sc_fork_look(struct sc_fork_task *task, int idle_threads, int look_at_memory);
+/* mutant.c, test builds only: whether the order says that this stage is left out (1), or fails (-EIO); else
+ * 0. */
+#ifdef SC_MUTANTS
+int sc_fork_mutant(const struct sc_fork_order *order, const char *stage);
+#else
+static inline int sc_fork_mutant(const struct sc_fork_order *order, const char *stage)
+{
+    (void)order;
+    (void)stage;
+    return 0;
+}
+#endif
 /* child.c: the child's life up to "go". Returns only when it is sealed and may go on; else ends the process.
  */
 void sc_fork_become(struct sc_fork_task *task);

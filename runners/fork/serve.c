@@ -34,18 +34,45 @@ static int fail(const char *step, const char *about, int code)
     return 1;
 }
 
-/* The cell's groups are joined before the child is there, so that all it has is counted there. A process of
- * one thread moves itself by "0". */
-static int join(void)
+static int enter_user_namespace(void)
 {
     if (setns(task.fds[SC_FORK_FD_USER], CLONE_NEWUSER) < 0)
         return fail("user", "user namespace", -errno);
+    return 0;
+}
+
+/* Before the child is there, so that all it has is counted in them. A process of one thread moves itself by
+ * "0". */
+static int join_groups(void)
+{
     for (int i = SC_FORK_FD_GROUP; i < SC_FORK_FDS_MAX; i++)
         if (task.fds[i] >= 0 && write(task.fds[i], "0", 1) != 1)
             return fail("group", "tasks", -errno);
+    return 0;
+}
+
+static int enter_pid_namespace(void)
+{
     if (setns(task.fds[SC_FORK_FD_PID], CLONE_NEWPID) < 0)
         return fail("pid", "pid namespace", -errno);
     return 0;
+}
+
+static int join(void)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } stages[] = {{"user", enter_user_namespace}, {"group", join_groups}, {"pid", enter_pid_namespace}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0] && r == 0; i++) {
+        int mutant = sc_fork_mutant(&task.order, stages[i].name);
+        if (mutant < 0)
+            r = fail(stages[i].name, "", mutant);
+        else if (mutant == 0)
+            r = stages[i].run();
+    }
+    return r;
 }
 
 static int step(void *unused)

@@ -263,14 +263,13 @@ static const enum sc_fork_fd PLACES[SC_ADOPT_COUNT] = {
     SC_FORK_FD_PID,    SC_FORK_FD_TIME, SC_FORK_FD_NET,    SC_FORK_FD_IPC,    SC_FORK_FD_UTS,
     SC_FORK_FD_CGROUP, SC_FORK_FD_ROOT, SC_FORK_FD_RULESET};
 
-/* What is not there has inode 0, which no file has. */
+/* What is not there is told as nothing that any file is. */
 static void note_places(struct sc_live *live, const int fds[SC_FORK_FDS_MAX])
 {
     for (int i = SC_ADOPT_USER; i <= SC_ADOPT_ROOT; i++) {
-        struct stat st;
-        bool known = fds[PLACES[i]] >= 0 && fstat(fds[PLACES[i]], &st) == 0;
-        live->fork.places[i].device = known ? st.st_dev : 0;
-        live->fork.places[i].inode = known ? st.st_ino : 0;
+        struct sc_live_place *place = &live->fork.places[i];
+        if (fds[PLACES[i]] < 0 || !sc_live_fork_place(fds[PLACES[i]], "", place))
+            *place = (struct sc_live_place){0};
     }
 }
 

@@ -14,6 +14,9 @@
 #include "cell/live_parts.h"
 #include "cell/run.h"
 
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000U /* Linux 5.8 */
+#endif
 #define STATUS_MAX 4096
 #define GROUPS_MAX 4096
 
@@ -36,6 +39,22 @@ static int open_folder(pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
+bool sc_live_fork_place(int folder, const char *path, struct sc_live_place *ret_place)
+{
+    struct statx st;
+    if (statx(folder, path, AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0)
+        return false;
+    ret_place->device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+    ret_place->inode = st.stx_ino;
+    ret_place->mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
+    return true;
+}
+
+static bool is_same(const struct sc_live_place *a, const struct sc_live_place *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->mount == b->mount;
+}
+
 /* The agent's own folder may be closed to us (its memory is nobody's), so what it lent is compared. The mount
  * namespace is that of every program of these works: vacant. */
 static int check_place(struct look *look, const struct sc_live *live)
@@ -44,16 +63,17 @@ static int check_place(struct look *look, const struct sc_live *live)
         [SC_ADOPT_USER] = "ns/user", [SC_ADOPT_PID] = "ns/pid", [SC_ADOPT_TIME] = "ns/time",
         [SC_ADOPT_NET] = "ns/net",   [SC_ADOPT_IPC] = "ns/ipc", [SC_ADOPT_CGROUP] = "ns/cgroup",
         [SC_ADOPT_UTS] = "ns/uts",   [SC_ADOPT_ROOT] = "root"};
-    struct stat own, vacant;
+    struct sc_live_place own, vacant;
     for (int i = SC_ADOPT_USER; i <= SC_ADOPT_ROOT; i++) {
-        if (fstatat(look->of_process, places[i], &own, 0) < 0)
+        if (!sc_live_fork_place(look->of_process, places[i], &own))
             return -errno;
-        if (own.st_dev != live->fork.places[i].device || own.st_ino != live->fork.places[i].inode)
+        if (!is_same(&own, &live->fork.places[i]))
             return is_not(look, places[i]);
     }
-    if (fstatat(look->of_process, "ns/mnt", &own, 0) < 0 || fstat(live->works->tmpl.vacant_ns, &vacant) < 0)
+    if (!sc_live_fork_place(look->of_process, "ns/mnt", &own) ||
+        !sc_live_fork_place(live->works->tmpl.vacant_ns, "", &vacant))
         return -errno;
-    return own.st_dev == vacant.st_dev && own.st_ino == vacant.st_ino ? 0 : is_not(look, "ns/mnt");
+    return is_same(&own, &vacant) ? 0 : is_not(look, "ns/mnt");
 }
 
 /* Each line of the agent's that names the cell's group must be one of the process's. */

@@ -70,6 +70,10 @@ struct sc_live_op {
     struct sc_live_output out[SC_STREAM_RUNNER + 1];
 };
 
+struct sc_live_place {
+    uint64_t device, inode, mount;
+};
+
 /* The process that is forked into this cell: there is one at a time. */
 struct sc_live_fork {
     uint16_t op;   /* the operation's channel; 0: there is none */
@@ -84,11 +88,9 @@ struct sc_live_fork {
     uint64_t since_ns; /* of what is waited for: answer and report, then the cell above's word of its end */
     bool has_failed;
     struct sc_msg_failed failed;
-    struct { /* where the child is to be: what was lent is what it has to have */
-        uint64_t device, inode;
-    } places[SC_ADOPT_COUNT];
-    bool has_ended; /* the report's socket, without one */
-    pid_t sender;   /* who reported, in our own namespace */
+    struct sc_live_place places[SC_ADOPT_COUNT]; /* where the child is to be: what was lent */
+    bool has_ended;                              /* the report's socket, without one */
+    pid_t sender;                                /* who reported, in our own namespace */
     bool has_exit, has_orphan, is_gone, is_told;
     struct sc_msg_command_exit exit;
     struct sc_msg_orphan orphan;
@@ -195,6 +197,9 @@ void sc_live_reap_children(struct sc_live *live);
 void sc_live_leave_kin(struct sc_live *live);
 /* live_fork_check.c: whether that process is what a program of the cell is. 0 with its number inside, -EPERM
  * with *ret_what naming what it is not, or another negative errno. */
+/* Which file this is, and on which mount: every cell's root is the same folder, on a mount of its own. False:
+ * it cannot be told. */
+bool sc_live_fork_place(int folder, const char *path, struct sc_live_place *ret_place);
 int sc_live_fork_check(const struct sc_live *live, pid_t pid, pid_t *ret_inside, const char **ret_what);
 
 /* live_read.c: tells `exited`, and counts. */

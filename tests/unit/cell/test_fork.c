@@ -100,6 +100,36 @@ static void as_a_command_of_the_cell(void **state)
     end_family(&family);
 }
 
+/* It may write where its cell's programs may, and nowhere else. */
+static void writes_where_its_cell_writes(void **state)
+{
+    (void)state;
+    struct family family;
+    struct living cell;
+    struct operation fork = {0}, cold = {0};
+    static const char script[] =
+        "for at in /home/user /home/user/sub /tmp /dev/shm / /etc /snapcell /dev /proc; do\n"
+        "    mkdir -p $at 2>/dev/null; echo x 2>/dev/null >$at/new && cat $at/new && mv $at/new $at/newer && "
+        "rm $at/newer\n"
+        "    echo $at $?\n"
+        "done 2>/dev/null\n"
+        "echo y >/dev/null; echo z >/proc/self/comm; echo $?\n"
+        "mkfifo /tmp/fifo; ln -s a /tmp/link; mkdir /home/user/a; mv /home/user/a /home/user/b; echo $?\n"
+        "mkdir -p /home/user/sub; python3 -c 'import os; open(\"f\", \"w\"); os.rename(\"f\", \"sub/f\")'; "
+        "echo $?\n"
+        "rm -r /tmp/fifo /tmp/link /home/user/b /home/user/sub\n";
+    begin_family(&family);
+    begin_below(&cell, &family.zygote, false);
+    shell(&cell, &cold, script);
+    run_script(&cell, &fork, &family, script);
+    assert_non_null(strstr((char *)cold.out.data, "x\n/home/user 0\n"));
+    assert_string_equal((char *)fork.out.data, (char *)cold.out.data);
+    forget(&fork);
+    forget(&cold);
+    end_below(&cell);
+    end_family(&family);
+}
+
 /* ---- how it ends ---- */
 
 static void begin_pair(struct family *family, struct living *cell)
@@ -489,6 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(as_a_command_of_the_cell),
+        TEST(writes_where_its_cell_writes),
         TEST(true_status_and_usage),
         TEST(output_comes_before_the_end),
         TEST(the_tree_is_killed_and_nobody_else),
