@@ -3,8 +3,8 @@
 
     bench/forks.py [--forks 5000] [--build DIR] [--node PROGRAM] [--modules FOLDER]
 
-FOLDER holds `node_modules` with better-sqlite3, sharp and @node-rs/bcrypt, whose native code is loaded before the forks and used
-in them; without it they are left out. Forks are made outside of cells (tests/runners/forks.py), so that what fails is Node. Says
+FOLDER holds `node_modules`: what is there of better-sqlite3, sharp and @node-rs/bcrypt has its native code loaded before the forks,
+and used in them. Forks are made outside of cells (tests/runners/forks.py), so that what fails is Node. Says
 how many were right, and the median and 99th percentile of the time from an order to `ready`. Exits 1 unless all were right.
 """
 import argparse
@@ -28,7 +28,7 @@ ADDONS = {
         if (made.length > 50) console.log('sharp')""",
     "@node-rs/bcrypt": """
         const { hash, verify } = require('@node-rs/bcrypt');
-        if (await verify('word', await hash('word', 4))) console.log('@node-rs/bcrypt')""",
+        if (await verify('word', await hash('word', { cost: 4 }))) console.log('@node-rs/bcrypt')""",
 }
 
 
@@ -84,7 +84,8 @@ def main():
         zygote = zygote_in(forks, tree, cwd, args.node)
         if args.modules:
             (cwd / "node_modules").symlink_to(pathlib.Path(args.modules).resolve() / "node_modules")
-        for name in ADDONS if args.modules else ():
+        addons = [name for name in ADDONS if args.modules and os.path.isdir(os.path.join(args.modules, "node_modules", name))]
+        for name in addons:
             said = zygote.prelude("import", name)
             assert said["status"] == "ok", said
             work[name] = ADDONS[name]
@@ -98,8 +99,8 @@ def main():
     times = sorted(times) or [0]
     for line in wrong[:20]:
         print("wrong: %s" % line)
-    print("node %s: %d of %d forks were right; to ready: median %.1f ms, p99 %.1f ms" % (
-        zygote.ready["version"], args.forks - len(wrong), args.forks, times[len(times) // 2], times[len(times) * 99 // 100]))
+    print("node %s%s: %d of %d forks were right; to ready: median %.1f ms, p99 %.1f ms" % (
+        zygote.ready["version"], "".join(", " + name for name in addons), args.forks - len(wrong), args.forks, times[len(times) // 2], times[len(times) * 99 // 100]))
     sys.exit(1 if wrong else 0)
 
 

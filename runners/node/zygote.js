@@ -108,8 +108,10 @@ class Zygote {
   }
 
   prepare() {
-    prepareApart();
-    this.runner.rehearse(REHEARSAL, () => this.serve());
+    this.runner.rehearse(REHEARSAL, () => {
+      prepareApart();
+      this.serve();
+    });
   }
 
   serve() {
