@@ -311,6 +311,28 @@ static void test_text(void **state)
     free(text);
 }
 
+/* Told only where it was looked for, and no reason to think less of a host. */
+static void test_session_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sc_host_criu criu;
+        const char *what;
+    } cases[] = {
+        {SC_CRIU_MISSING, "is not installed"},
+        {SC_CRIU_FAILS, "does not start on this kernel"},
+        {SC_CRIU_STARTS, "cannot take a cell's namespaces"},
+    };
+    struct sc_host host = made_up_server();
+    int before = count(&host, SC_FINDING_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        host.criu = cases[i].criu;
+        assert_non_null(strstr(find(&host, "session-memory")->what, cases[i].what));
+        assert_int_equal(count(&host, SC_FINDING_OK), before + 1);
+        assert_int_equal(count(&host, SC_FINDING_DEGRADED), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_container_and_disk),
         cmocka_unit_test(test_everything_lacks),
+        cmocka_unit_test(test_session_memory),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
     };
