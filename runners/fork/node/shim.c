@@ -22,6 +22,11 @@ static void (*noted[NOTED_MAX])(void);
 static size_t n_noted;
 static int is_closed;
 
+/* Found by their names. */
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
+EXPORT void snapcell_shim_close_notes(void);
+EXPORT void snapcell_shim_mend(void);
+
 EXPORT int madvise(void *start, size_t len, int advice)
 {
     if (advice == MADV_DONTFORK)
