@@ -141,14 +141,13 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
     struct sc_egress egress = SC_EGRESS_NONE;
     struct child child = {
         .image = kit->image, .as_root = !plan->rootless, .landlock = plan->landlock_handled_fs != 0};
+    bool told = false;
     int ends[2] = {-1, -1}, null = open("/dev/null", O_RDWR | O_CLOEXEC), r = null < 0 ? -errno : 0;
+    uint32_t uid = 0;
     if (r == 0 && child.as_root) {
-        uint32_t uid = 0;
         egress.id_lock = sc_ids_take(plan->host, 1, &uid, err);
-        if (egress.id_lock < 0) {
-            close(null);
-            return egress.id_lock;
-        }
+        told = egress.id_lock < 0;
+        r = told ? egress.id_lock : 0;
         child.uid = uid;
     }
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -161,6 +160,8 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
     if (r == 0) {
         egress.pid = spawn(&child);
         r = egress.pid < 0 ? egress.pid : 0;
+        /* Not yet waited for, so the number is still its own. Without one it ends with its stream. */
+        egress.pidfd = r == 0 ? sc_sys_pidfd_open(egress.pid) : -1;
     }
     egress.control = ends[0];
     sc_close(&ends[1]);
@@ -170,7 +171,7 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
     if (r < 0) {
         egress.pid = 0;
         sc_egress_end(&egress);
-        return sc_err_sys(err, r, "starting the egress process");
+        return told ? r : sc_err_sys(err, r, "starting the egress process");
     }
     *ret_egress = egress;
     return 0;
@@ -180,11 +181,13 @@ void sc_egress_end(struct sc_egress *egress)
 {
     sc_close(&egress->control);
     if (egress->pid > 0) {
-        /* Ours and not waited for: nobody else has this number. */
-        kill(egress->pid, SIGKILL);
+        /* By descriptor: where the caller waits for any child, the number may be another's by now. */
+        if (egress->pidfd >= 0)
+            sc_sys_pidfd_kill(egress->pidfd, SIGKILL);
         while (waitpid(egress->pid, NULL, __WALL) < 0 && errno == EINTR)
             ;
     }
+    sc_close(&egress->pidfd);
     egress->pid = 0;
     egress->ready = false;
     sc_close(&egress->id_lock);

@@ -21,13 +21,14 @@ int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit
 void sc_egress_kit_close(struct sc_egress_kit *kit);
 
 struct sc_egress {
-    pid_t pid;   /* our child without an exit signal; 0: none */
+    pid_t pid; /* our child without an exit signal; 0: none */
+    int pidfd;
     int control; /* -1: none, or it is gone */
     int id_lock; /* holds its host id as root */
     bool ready;
     char failed[160]; /* why it could not start, as it told on its own */
 };
-#define SC_EGRESS_NONE ((struct sc_egress){.control = -1, .id_lock = -1})
+#define SC_EGRESS_NONE ((struct sc_egress){.pidfd = -1, .control = -1, .id_lock = -1})
 
 /* Starts it with descriptors from inside a cell's network namespace, which are closed here. It seals itself
  * while the caller goes on. */

@@ -174,7 +174,7 @@ static void finish(struct sc_dial *dial, int result, const struct sc_addr *addr)
 
 static void on_connected(struct sc_egress *egress, struct sc_source *source, uint32_t events);
 
-/* 0: on its way; negative errno. */
+/* 1: connected; 0: on its way; negative errno. */
 static int try_address(struct sc_dial *dial, const struct sc_addr *addr)
 {
     struct sockaddr_storage to;
@@ -184,10 +184,10 @@ static int try_address(struct sc_dial *dial, const struct sc_addr *addr)
     if (sock < 0)
         return -errno;
     setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    int r = connect(sock, (struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS ? -errno : 0;
     dial->source = (struct sc_source){sock, on_connected};
-    if (r == 0)
-        r = sc_egress_watch(dial->egress, &dial->source, EPOLLOUT);
+    if (connect(sock, (struct sockaddr *)&to, len) == 0)
+        return 1;
+    int r = errno != EINPROGRESS ? -errno : sc_egress_watch(dial->egress, &dial->source, EPOLLOUT);
     if (r < 0)
         sc_close(&dial->source.fd);
     dial->until_ns = sc_now_ns() + CONNECT_PATIENCE_NS;
@@ -199,7 +199,9 @@ static void go_on(struct sc_dial *dial)
     while (dial->next < dial->n_addrs) {
         const struct sc_addr *addr = &dial->addrs[dial->next++];
         int r = may_connect(dial, addr) ? try_address(dial, addr) : -EACCES;
-        if (r == 0)
+        if (r > 0)
+            finish(dial, sc_steal_fd(&dial->source.fd), addr);
+        if (r >= 0)
             return;
         dial->error = r;
     }
@@ -309,6 +311,8 @@ void sc_dial_cancel(struct sc_dial *dial)
 int sc_dial_round(struct sc_egress *egress)
 {
     uint64_t now = sc_now_ns(), next = UINT64_MAX;
+    if (!dials) /* then the resolver has nothing to do either */
+        return -1;
     for (struct sc_dial **at = &dials; *at;) {
         struct sc_dial *dial = *at;
         if (!dial->over && dial->source.fd >= 0 && now >= dial->until_ns) {

@@ -31,8 +31,10 @@ struct sc_source {
     void (*ready)(struct sc_egress *egress, struct sc_source *source, uint32_t events);
 };
 
-#define SC_NAMES_MAX 8192       /* stand-ins of one cell */
-#define SC_NAME_ADDRESSES_MAX 8 /* of one name */
+#define SC_NET_FDS_A_CONNECTION 6 /* two sockets, two pipes */
+#define SC_NET_FDS_BESIDE 200     /* listeners, questions over TCP, the resolver's */
+#define SC_NAMES_MAX 8192         /* stand-ins of one cell */
+#define SC_NAME_ADDRESSES_MAX 8   /* of one name */
 #define SC_RECORDS_MAX 512
 
 struct sc_known_name {
@@ -64,6 +66,7 @@ struct sc_egress {
     struct ares_channeldata *resolver;
     struct sc_connection *connections; /* a list */
     size_t n_connections, n_dns;
+    size_t connections_most;    /* more than these and there were no descriptors */
     struct sc_connection *dead; /* to be freed before the next wait */
     uint64_t bytes_out, bytes_in;
     uint64_t tokens[2], refilled_ns; /* of the bandwidth limit */

@@ -339,6 +339,7 @@ static void judge(struct sc_connection *c)
     struct sc_egress *egress = c->egress;
     uint64_t most = egress->net.connections ? egress->net.connections : CONNECTIONS_USUAL;
     const char *budget = used_up(egress);
+    most = sc_min_u64(most, egress->connections_most);
     if (sc_names_is_standin(&c->addr)) {
         c->name = sc_names_find(&egress->names, &c->addr);
         if (!c->name) {
@@ -363,7 +364,6 @@ static void judge(struct sc_connection *c)
 
 static void begin(struct sc_egress *egress, int sock, bool v6)
 {
-    const int on = 1;
     struct sc_connection *c = calloc(1, sizeof *c);
     if (!c) {
         close(sock);
@@ -377,7 +377,6 @@ static void begin(struct sc_egress *egress, int sock, bool v6)
                                 .after = egress->connections};
     egress->connections = c;
     egress->n_connections++;
-    setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     /* Who comes to the listener by its own address was sent by nobody. */
     if (original_address(sock, v6, &c->addr, &c->port) < 0 || c->port == SC_NET_PORT_TCP ||
         sc_egress_watch(egress, &c->client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
@@ -400,8 +399,11 @@ static void on_accept(struct sc_egress *egress, struct sc_source *source, uint32
 int sc_relay_start(struct sc_egress *egress)
 {
     static const int slots[2] = {SC_NET_FD_TCP4, SC_NET_FD_TCP6};
+    const int on = 1;
     int r = 0;
     for (int v6 = 0; v6 < 2 && r == 0; v6++) {
+        /* What is accepted has it, too. On /dev/null it means nothing. */
+        setsockopt(SC_NET_SLOT_FIRST + slots[v6], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         egress->listeners[v6] = (struct sc_source){SC_NET_SLOT_FIRST + slots[v6], on_accept};
         r = sc_egress_watch(egress, &egress->listeners[v6], EPOLLIN);
         if (v6 && r == -EPERM) /* /dev/null: the kernel has no v6 */

@@ -19,7 +19,7 @@ static int set_limits(void)
     static const struct {
         int resource;
         rlim_t value;
-    } limits[] = {{RLIMIT_NOFILE, 4 * SC_NET_CONNECTIONS_MAX + 256},
+    } limits[] = {{RLIMIT_NOFILE, SC_NET_FDS_A_CONNECTION * SC_NET_CONNECTIONS_MAX + SC_NET_FDS_BESIDE},
                   {RLIMIT_CORE, 0},
                   {RLIMIT_FSIZE, 0},
                   {RLIMIT_MEMLOCK, 0},

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,12 +114,21 @@ static int start(struct sc_egress *egress, const char **ret_step)
     return r == 0 ? sc_egress_watch(egress, &egress->control, EPOLLIN) : r;
 }
 
+/* A listener that is ready, and no descriptor for who waits there, would keep us running for nothing. */
+static size_t most_connections(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < SC_NET_FDS_BESIDE + SC_NET_FDS_A_CONNECTION)
+        return 1;
+    return (size_t)(limit.rlim_cur - SC_NET_FDS_BESIDE) / SC_NET_FDS_A_CONNECTION;
+}
+
 static void serve(struct sc_egress *egress)
 {
     for (;;) {
         struct epoll_event events[EVENTS_A_ROUND];
         int relay = sc_relay_round(egress), dial = sc_dial_round(egress);
-        int wait = relay >= 0 && relay < dial ? relay : dial;
+        int wait = relay >= 0 && (dial < 0 || relay < dial) ? relay : dial;
         int n = epoll_wait(egress->epoll, events, EVENTS_A_ROUND, wait);
         for (int i = 0; i < n; i++) {
             struct sc_source *source = events[i].data.ptr;
@@ -134,6 +144,7 @@ int main(int argc, char **argv)
     static struct sc_egress egress;
     const struct sc_net_note ready = {.kind = SC_NET_NOTE_READY};
     const char *step = "";
+    egress.connections_most = most_connections();
     bool landlock = !(argc > 1 && !strcmp(argv[1], SC_NET_NO_LANDLOCK));
     int r = start(&egress, &step);
     if (r == 0)
