@@ -307,7 +307,11 @@ char *admission_rate(const struct caller *caller)
 static int find_need(struct sc_keeper_request *request, struct need *ret_need, struct sc_err *err)
 {
     struct sc_spec *spec = &request->spec;
+    const char *parent = getenv("SNAPCELL_CGROUP_PARENT");
     spec->session = request->verb == SC_KEEPER_SESSION_START;
+    /* Whoever speaks for a tenant can not choose it: it is the keeper's own. */
+    if (!spec->cgroup_parent && parent && *parent && !(spec->cgroup_parent = strdup(parent)))
+        return sc_err_sys(err, -ENOMEM, "request");
     int r = sc_recipe_apply(spec, err);
     if (r == 0)
         r = sc_spec_check(spec, 0, err);

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -124,9 +123,12 @@ static int take_lock(struct sc_audit *audit, struct sc_err *err)
     audit->lock = openat(audit->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (audit->lock < 0)
         return sc_err_sys(err, -errno, "audit: lock");
-    if (flock(audit->lock, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? sc_err_usage(err, "state", "state: another keeper uses this folder")
-                                    : sc_err_sys(err, -errno, "audit: lock");
+    /* Of the process, and gone with it: what it forks does not hold it, as it would hold a flock. */
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(audit->lock, F_SETLK, &all) < 0)
+        return errno == EACCES || errno == EAGAIN
+                   ? sc_err_usage(err, "state", "state: another keeper uses this folder")
+                   : sc_err_sys(err, -errno, "audit: lock");
     return 0;
 }
 

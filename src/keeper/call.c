@@ -329,8 +329,13 @@ static struct keeper_session *session_of(const struct caller *caller, const stru
         return session;
     if (!session && (*ret_refusal = of_paused(caller, request)))
         return NULL;
-    *ret_refusal = session ? sc_keeper_reply_error("ended", "session", "session: its end was asked for")
-                           : not_found("session", request->session, "there is none of this name");
+    if (session)
+        *ret_refusal = sc_keeper_reply_error("ended", "session", "session: its end was asked for");
+    else if (journal_lost(caller, request->session))
+        *ret_refusal = sc_keeper_reply_error(
+            "ended", "session", "session: it has ended (lost): the keeper that it belonged to was killed");
+    else
+        *ret_refusal = not_found("session", request->session, "there is none of this name");
     return NULL;
 }
 

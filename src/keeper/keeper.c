@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <event2/listener.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 #include "keeper/state.h"
 
 #define LAST_WORDS_US 500000
+#define PATIENCE_NS (5 * SC_NS_PER_S)
+#define PAUSE_MS 20
 
 static void on_connection(struct evconnlistener *listener, evutil_socket_t sock, struct sockaddr *address,
                           int len, void *userdata)
@@ -117,7 +120,6 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
         if (!signals[i] || event_add(signals[i], NULL) < 0)
             goto out;
     }
-    note_begin(keeper);
     keeper_watch_idle(keeper);
     if (keeper->options->serving)
         keeper->options->serving();
@@ -155,17 +157,34 @@ static int open_state(struct keeper *keeper, struct sc_err *err)
         return r;
     keeper->state = r;
     r = identities_open(keeper->state, &keeper->identities, err);
-    return r < 0 ? r : sc_audit_open(keeper->state, keeper->options->audit_rotate, &keeper->audit, err);
+    if (r == 0)
+        r = sc_audit_open(keeper->state, keeper->options->audit_rotate, &keeper->audit, err);
+    if (r == 0)
+        note_begin(keeper);
+    return r < 0 ? r : journal_open(keeper, err);
 }
 
 static void close_state(struct keeper *keeper)
 {
     note_end(keeper);
     sc_audit_close(keeper->audit);
+    journal_close(keeper);
     keeper->audit = NULL;
     identities_free(keeper->identities);
     keeper->identities = NULL;
     sc_close(&keeper->state);
+}
+
+/* Children of a keeper that was killed hold its lock until they are dead, too: a service waits for that. */
+static int take_place(struct keeper *keeper, const char *path, int *ret_listener, struct sc_err *err)
+{
+    uint64_t until = sc_now_ns() + PATIENCE_NS;
+    for (;;) {
+        int r = sc_keeper_place_take(&keeper->place, path, ret_listener, err);
+        if (r != -EADDRINUSE || keeper->options->gate_fd < 0 || sc_now_ns() >= until)
+            return r;
+        poll(NULL, 0, PAUSE_MS);
+    }
 }
 
 int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
@@ -178,15 +197,18 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
     TAILQ_INIT(&keeper.shapes);
     TAILQ_INIT(&keeper.watchers);
     int r = options->path ? 0 : sc_keeper_path(path, err);
+    /* First all that takes a while: who can connect is soon answered. */
     if (r == 0)
-        r = sc_keeper_place_take(&keeper.place, options->path ? options->path : path, &listener, err);
-    if (r < 0)
+        r = open_state(&keeper, err);
+    if (r == 0)
+        r = take_place(&keeper, options->path ? options->path : path, &listener, err);
+    if (r < 0) {
+        close_state(&keeper);
         return r;
-    r = open_state(&keeper, err);
+    }
     signal(SIGPIPE, SIG_IGN);
-    keeper.base = r == 0 ? event_base_new() : NULL;
-    if (r == 0)
-        r = keeper.base ? serve(&keeper, listener, err) : sc_err_sys(err, -ENOMEM, "keeper: event loop");
+    keeper.base = event_base_new();
+    r = keeper.base ? serve(&keeper, listener, err) : sc_err_sys(err, -ENOMEM, "keeper: event loop");
     if (keeper.base)
         event_base_free(keeper.base);
     close_state(&keeper);

@@ -177,6 +177,7 @@ json_t *note_subject(const struct sc_spec *spec)
 void note_session_start(const struct keeper_session *session)
 {
     session->keeper->counts.sessions_started++;
+    journal_began(session);
     if (!is_heard(session->keeper))
         return;
     json_t *record = json_pack("{s:s, s:o, s:s}", "event", "session.start", "who",
@@ -186,6 +187,13 @@ void note_session_start(const struct keeper_session *session)
         record = NULL;
     }
     put(session->keeper, session->tenant, record);
+}
+
+void note_lost(struct keeper *keeper, const char *tenant, const char *id)
+{
+    put(keeper, NULL,
+        json_pack("{s:s, s:{s:s}, s:s, s:s}", "event", "session.end", "who", "tenant", tenant, "session", id,
+                  "why", "lost"));
 }
 
 void note_session_end(const struct keeper_session *session)

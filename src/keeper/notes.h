@@ -54,6 +54,8 @@ void note_forbidden(const struct caller *caller, const struct sc_keeper_request 
 /* What a spec is, without what is secret in it: hashes, template, limits. NULL: memory ran out. */
 json_t *note_subject(const struct sc_spec *spec);
 void note_session_start(const struct keeper_session *session);
+/* One of the keeper before this one, which was killed. */
+void note_lost(struct keeper *keeper, const char *tenant, const char *id);
 void note_session_end(const struct keeper_session *session);
 /* A run or command has a result, */
 void note_result(struct call *call, const struct sc_result *result);

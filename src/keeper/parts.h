@@ -53,6 +53,7 @@ struct keeper {
     uint64_t nobodies, nobody_ns; /* refused since the last record of them, and when that was */
     uint64_t since_ns;
     TAILQ_HEAD(, watcher) watchers;
+    struct journal *journal; /* with a gate */
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
@@ -123,6 +124,16 @@ void events_close(struct keeper *keeper); /* answers who watches */
 /* `tenant` NULL: it is nobody's. */
 void events_tell(struct keeper *keeper, const struct tenant *tenant, const json_t *record);
 char *metrics_tell(const struct caller *caller); /* the reply */
+
+/* ---- journal.c: sessions of a keeper that was killed ---- */
+
+/* Takes away what it left. */
+int journal_open(struct keeper *keeper, struct sc_err *err);
+void journal_close(struct keeper *keeper);
+void journal_began(const struct keeper_session *session);
+void journal_ended(const struct keeper_session *session); /* called when it is out of the list */
+/* Was this one the caller's, and lost? */
+bool journal_lost(const struct caller *caller, const char *id);
 
 /* ---- peer.c: one connection ---- */
 

@@ -373,6 +373,7 @@ void session_close(struct keeper_session *session)
     admission_give_back(session);
     TAILQ_REMOVE(&keeper->sessions, session, entry);
     keeper->n_sessions--;
+    journal_ended(session);
     session_free(session);
     keeper_watch_idle(keeper);
 }

@@ -1,8 +1,10 @@
 """What the keeper tells of all that happens: `metrics` and `events`."""
 import json
 import re
+import time
 
 import pytest
+from conftest import PATIENCE
 import wire
 from test_gate import gates, run, spec  # noqa: F401 (fixtures)
 from wire import Wire
@@ -49,11 +51,13 @@ def test_counters(keeper, spec):
         assert told["snapcell_queue_seconds_count"] == 2
         assert told["snapcell_sessions"] >= 1 and told["snapcell_descriptors"] > 10
         assert told["snapcell_audit_lost_total"] == 0 and told["snapcell_state_broken"] == 0
-        assert told['snapcell_tenant_cells{tenant="a"}'] == 1
+        # Those of the two runs may just be on their way out.
+        assert 1 <= told['snapcell_tenant_cells{tenant="a"}'] <= 3
         assert told['snapcell_tenant_results_total{tenant="a"}'] == 2
         a.ask(request="session.end", session=session)
-        again = metrics(client)
-        assert again['snapcell_tenant_cells{tenant="a"}'] == 0
+        end = time.monotonic() + PATIENCE
+        while metrics(client)['snapcell_tenant_cells{tenant="a"}'] != 0:
+            assert time.monotonic() < end
 
 
 def test_memory_of_cells(keeper, cli, spec):
