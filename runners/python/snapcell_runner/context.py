@@ -101,16 +101,20 @@ class Context:
     @property
     def descriptors(self):
         """Those that this context has open besides 0 to 2."""
-        return {self._channel.fileno(), *self._streams.descriptors}
+        return {self._channel.fileno(), *self._streams.descriptors, *self._loop.descriptors}
 
     def before_fork(self):
         self._streams.flush()
 
-    def after_fork(self, fd):
-        """In the fork, whose stream to the supervisor is `fd` and which has nothing of what was open before."""
-        self._channel.renew(fd)
+    def after_fork(self):
+        """In the fork, which has descriptors 0 to 2, its channel, and nothing of what was open before."""
+        self._loop.forget()
         self._streams.renew()
         self._listen()
+
+    def resume(self):
+        """When the program's own files are open again."""
+        self._loop.renew()
 
     # ---- interrupts ----
 

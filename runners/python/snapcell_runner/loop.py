@@ -1,5 +1,10 @@
 """Top-level await: one event loop for a context, made when the first run waits."""
+import signal
+
 from .late import late_import
+
+# Of asyncio's loops on selectors: what they keep open, and what makes it.
+_OWN = ("_selector", "_ssock", "_csock", "_internal_fds", "_make_self_pipe", "_signal_handlers")
 
 
 class Loop:
@@ -22,6 +27,41 @@ class Loop:
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
         return self._loop
+
+    # ---- forks: memory goes along, tasks and timers with it, but no descriptor ----
+
+    @property
+    def descriptors(self):
+        """The loop's own, if it is one that can be made anew."""
+        if not self._is_open():
+            return set()
+        return {self._loop._selector.fileno(), self._loop._ssock.fileno(), self._loop._csock.fileno()}
+
+    def _is_open(self):
+        loop = self._loop
+        return loop is not None and not loop.is_closed() and all(hasattr(loop, name) for name in _OWN)
+
+    def forget(self):
+        """In a fork, before anything is opened at a low number: what the loop knows are numbers that will be others'."""
+        if not self._is_open():
+            return
+        self._loop._ssock.detach()
+        self._loop._csock.detach()
+        try:
+            self._loop._selector.close()
+        except OSError:
+            pass  # It has been closed.
+
+    def renew(self):
+        """In a fork, when all else is open again."""
+        if not self._is_open():
+            return
+        loop = self._loop
+        loop._selector = late_import("selectors").DefaultSelector()
+        loop._internal_fds -= 1
+        loop._make_self_pipe()
+        if loop._signal_handlers:
+            signal.set_wakeup_fd(loop._csock.fileno())
 
     def _drop(self, task):
         """An interrupted task must not go on in the next run."""

@@ -207,3 +207,32 @@ def test_a_fork_that_cannot_have_its_files_ends_before_any_run(session, work):
     assert re.fullmatch(r"descriptor 3: .*work/data: No such file or directory", child.ready["reason"])
     assert child.wait() == CANNOT_COMPLY
     assert session.run("f.read()").text == "'one'"
+
+
+def test_the_event_loop_goes_along_with_its_tasks(session, work):
+    (work / "data").write_text("one")
+    session.run("""
+import asyncio, signal
+f = open('data')
+ticks = 0
+async def tick():
+    global ticks
+    while True:
+        await asyncio.sleep(0.001)
+        ticks += 1
+task = asyncio.create_task(tick())
+got = asyncio.Event()
+asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, got.set)
+await asyncio.sleep(0.05)
+""")
+    child = session.fork()
+    for one in (child, session, session.fork()):
+        done = one.run("""
+before = ticks
+while ticks < before + 5:
+    await asyncio.sleep(0.001)
+signal.raise_signal(signal.SIGUSR1)
+await got.wait()
+process = await asyncio.create_subprocess_exec('echo', 'hi', stdout=-1)
+(f.read(), (await process.communicate())[0])""")
+        assert (done.status, done.text) == ("ok", r"('one', b'hi\n')"), done.error

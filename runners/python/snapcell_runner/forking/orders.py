@@ -103,10 +103,12 @@ class Orders:
         channel.forget()
         ctypes.pythonapi.PyOS_AfterFork_Child()
         try:
-            self._context.after_fork(RUNNER_FD)
+            channel.renew(RUNNER_FD)
             self._take_socket(birth.has_socket)
+            self._context.after_fork()
             for file in self._files:
                 file.reopen()
+            self._context.resume()
             self._apart.become(bytes(birth.randomness))
             if self._is_zygote:
                 self._context.rehearse()
@@ -126,7 +128,6 @@ class Orders:
 
 def _say_so(channel, trouble):
     reason = str(trouble) if isinstance(trouble, NotForkable) else "%s: %s" % (type(trouble).__name__, trouble)
-    try:
-        channel.send({"op": "not_forkable", "reason": reason})
-    except Exception as error:
-        print("runner: %s; %s" % (reason, error), file=sys.stderr, flush=True)
+    if channel.lost:
+        print("runner: %s" % reason, file=sys.stderr, flush=True)
+    channel.send({"op": "not_forkable", "reason": reason})
