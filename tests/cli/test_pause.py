@@ -1,4 +1,5 @@
 """`snapcell session pause` and `resume`: what is kept, what is refused, and what a killed keeper cannot take away."""
+import hashlib
 import json
 import os
 import random
@@ -305,6 +306,37 @@ def test_a_damaged_link(keeper, session):
     refused(keeper("resume", session), "current: what is stored is not what was written")
     ok(keeper("end", session))
     assert listed(keeper) == []
+
+
+def give_to(keeper, name, uid):
+    """Another owner in the manifest, with the hash that belongs to it."""
+    path = stored(keeper, name)
+    folder = os.path.realpath(path)
+    with open(os.path.join(folder, "manifest.json"), "r+", encoding="utf-8") as f:
+        value = json.load(f)
+        value["uid"] = uid
+        text = json.dumps(value)
+        f.seek(0)
+        f.write(text)
+        f.truncate()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    os.rename(folder, os.path.join(os.path.dirname(folder), digest))
+    os.unlink(path)
+    os.symlink(digest, path)
+
+
+def test_whose_it_is(keeper, session):
+    ok(keeper("pause", session))
+    give_to(keeper, "s", os.geteuid() + 1)
+    if os.geteuid() == 0:  # root may use everybody's
+        assert listed(keeper)[0]["uid"] == 1
+        ok(keeper("resume", session))
+        return
+    assert listed(keeper) == []
+    for word in ("resume", "info", "end"):
+        refused(keeper(word, session), "s: ")
+    give_to(keeper, "s", os.geteuid())
+    ok(keeper("resume", session))
 
 
 # ---- a keeper that is killed ----
