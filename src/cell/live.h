@@ -112,7 +112,7 @@ int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t co
  *
  * A plan whose spec says `forkable` makes cells whose programs can be forked into other cells: sc_live_open
  * makes one, and sc_live_open_child makes cells below it, which a fork may live in. A program that can be
- * forked is a command with SC_COMMAND_SOCKET that serves orders with runners/fork/. Decision 0025 tells how,
+ * forked is a command with SC_COMMAND_SOCKET that serves orders with runners/fork/. Decision 0031 tells how,
  * and what it costs: a forkable cell's system-call filter keeps `setns` and `chroot`, its refused calls are
  * answered ENOSYS without a record, and it has power over the cells below it (never the other way round).
  *
@@ -122,13 +122,13 @@ int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t co
  *
  * All three are stepped by the same thread, each by its own descriptor. */
 
-/* Makes a cell below `parent`, of the same works. It is empty: commands of its own can be given, and one or
- * more forks can be adopted. With `forkable` its programs can be forked again, at most three generations
- * deep. It ends with its parent. The caller closes it before its parent; sc_live_close of a parent ends those
- * that are left. Waits for helper processes, about two milliseconds. Errors: USAGE when the plan is not
- * forkable; HOST -EAGAIN when all ids of the parent's block are in use (127 child cells at once); -ESHUTDOWN
- * when the parent has ended; -EAGAIN when the parent is not sealed yet (wait for its first command's
- * `started`). */
+/* Makes a cell below `parent`, of the same works. It is empty: commands of its own can be given, and one fork
+ * at a time can be adopted. With `forkable` its programs can be forked in turn. As root ids set bounds: a
+ * forkable cell has room for 255 cells below it, of which 15 can be forkable; such a one has room for 15,
+ * which are the last. It ends with its parent. The caller closes it before its parent; sc_live_close of a
+ * parent ends those that are left. Waits for helper processes, about two milliseconds. Errors: USAGE when the
+ * plan is not forkable; HOST -EAGAIN when there is no room, -ENOSPC when there never is; -ESHUTDOWN when the
+ * parent has ended; -EAGAIN when it is not sealed yet (wait for its first command's `started`). */
 int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool forkable,
                        const struct sc_live_events *events, struct sc_live **ret_live, struct sc_err *err);
 

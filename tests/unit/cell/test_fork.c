@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+
 /* An interpreter that waits to be forked; a child becomes the shell of the script on its stdin. */
 static const char ZYGOTE[] =
     "import ctypes, os, sys\n"
@@ -318,6 +320,60 @@ static void refusals_are_recorded(void **state)
     end_pair(&family, &cell);
 }
 
+/* Each system call there is, in a process of its own, with arguments that none can do anything with; what
+ * waits is ended by its alarm. Left out are those that end the process in ways of their own, or are about all
+ * others. */
+static const char EVERY_CALL[] =
+    "python3 -c '\n"
+    "import ctypes, os, signal\n"
+    "libc = ctypes.CDLL(None, use_errno=True)\n"
+    "for nr in list(range(475)) + [0x40000000]:\n"
+    "    if nr in (15, 56, 57, 58, 60, 62, 231, 435):\n"
+    "        continue\n"
+    "    r, w = os.pipe()\n"
+    "    pid = os.fork()\n"
+    "    if pid == 0:\n"
+    "        signal.setitimer(signal.ITIMER_REAL, 0.05)\n"
+    "        bad = ctypes.c_long(-1)\n"
+    "        code = libc.syscall(ctypes.c_long(nr), bad, bad, bad, bad, bad, bad)\n"
+    "        os.write(w, b\"%d\" % (ctypes.get_errno() if code == -1 else 0))\n"
+    "        os._exit(0)\n"
+    "    os.close(w)\n"
+    "    print(nr, os.read(r, 16).decode(), os.waitpid(pid, 0)[1])\n"
+    "    os.close(r)\n"
+    "'";
+
+static void assert_same_lines(char *a, char *b)
+{
+    for (char *line, *other; (line = strsep(&a, "\n")) && (other = strsep(&b, "\n"));)
+        if (strcmp(line, other) != 0)
+            fail_msg("%s instead of %s", line, other);
+    assert_true(!a == !b);
+}
+
+static void every_call_is_answered_alike(void **state)
+{
+    (void)state;
+    struct family family;
+    struct living cell, other; /* some calls leave things behind */
+    struct operation fork = {0}, cold = {0};
+    begin_pair(&family, &cell);
+    begin_below(&other, &family.zygote, false);
+    shell(&other, &cold, EVERY_CALL);
+    assert_exit(&cold, 0);
+    cell.begun_ns = sc_now_ns();
+    run_script(&cell, &fork, &family, EVERY_CALL);
+    assert_exit(&fork, 0);
+    assert_non_null(strstr((char *)cold.out.data, "\n308 1 0\n")); /* setns: EPERM */
+    assert_same_lines((char *)fork.out.data, (char *)cold.out.data);
+    assert_true(cell.denials > 20);
+    assert_int_equal(cell.denials, other.denials);
+    forget(&fork);
+    forget(&cold);
+    end_below(&other);
+    end_pair(&family, &cell);
+}
+
 static void forks_of_forks(void **state)
 {
     (void)state;
@@ -348,6 +404,37 @@ static void forks_of_forks(void **state)
     end_below(&lowest);
     end_below(&middle);
     end_family(&family);
+}
+
+/* What a program that can be forked keeps of its filter leads nowhere: it has no right, and makes no
+ * namespace. */
+static void a_forkable_cell_holds_its_own(void **state)
+{
+    (void)state;
+    struct living cell;
+    struct operation op = {0};
+    static const char script[] =
+        "python3 -c 'import ctypes as c, os\n"
+        "l = c.CDLL(None, use_errno=True)\n"
+        "def say(*a):\n"
+        "    r = l.syscall(*a); print(r, c.get_errno() if r else 0)\n"
+        "for flag in (0x10000000, 0x00020000, 0x40000000):\n"
+        "    say(272, flag)\n"                 /* unshare */
+        "    say(56, flag | 17, 0, 0, 0, 0)\n" /* clone */
+        "for name, flag in ((\"user\", 0x10000000), (\"net\", 0x40000000), (\"mnt\", 0x20000)):\n"
+        "    say(308, os.open(\"/proc/self/ns/\" + name, os.O_RDONLY), flag)\n"
+        "say(161, b\"/tmp\")\n"                                /* chroot */
+        "say(165, b\"none\", b\"/tmp\", b\"tmpfs\", 0, 0)\n'"; /* mount */
+    begin_forkable(&cell);
+    shell(&cell, &op, script);
+    assert_exit(&op, 0);
+    assert_string_equal((char *)op.out.data,
+                        "-1 38\n-1 38\n-1 38\n-1 38\n-1 38\n-1 38\n" /* no such call */
+                        "-1 22\n-1 1\n-1 38\n" /* its own user namespace, no right, no such call */
+                        "-1 1\n-1 38\n");
+    assert_int_equal(cell.denials, 0);
+    forget(&op);
+    end_living(&cell);
 }
 
 /* ---- refusals ---- */
@@ -495,6 +582,22 @@ static void ids_are_given_once_and_given_back(void **state)
     end_family(&family);
 }
 
+static void many_forks_live_in_one_cell_after_another(void **state)
+{
+    (void)state;
+    struct family family;
+    struct living cell;
+    begin_pair(&family, &cell);
+    for (int i = 0; i < 500; i++) {
+        struct operation op = {0};
+        cell.begun_ns = sc_now_ns(); /* the time limit is of each */
+        run_script(&cell, &op, &family, "exit 5");
+        assert_exit(&op, 5);
+        forget(&op);
+    }
+    end_pair(&family, &cell);
+}
+
 static void many_forks_leave_nothing(void **state)
 {
     (void)state;
@@ -528,11 +631,14 @@ int main(void)
         TEST(closing_the_one_above_ends_those_below),
         TEST(siblings_are_apart),
         TEST(refusals_are_recorded),
+        TEST(every_call_is_answered_alike),
         TEST(forks_of_forks),
+        TEST(a_forkable_cell_holds_its_own),
         TEST(what_cannot_be_forked),
         TEST(a_program_that_refuses_says_why),
         TEST(who_lies_about_its_child_loses_the_cell),
         TEST(ids_are_given_once_and_given_back),
+        TEST(many_forks_live_in_one_cell_after_another),
         TEST(many_forks_leave_nothing),
     };
     return RUN_AS_BOTH(tests);
