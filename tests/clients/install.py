@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Installs the clients that the tests drive, in the versions of package.json and requirements.txt, from their registries.
 
-  tests/clients/install.py        prints the folder: node_modules/ and venv/ are in it
+  tests/clients/install.py        prints the folder: node_modules/ and venv/ are in it, and venv-3.N/ of the oldest and
+                                  the newest Python that is there, in which only the Python SDK is tested
 
 The folder is kept for the next time, named by what is asked for: $SNAPCELL_CLIENTS_CACHE/HASH, by default below
 /var/tmp/snapcell-clients-UID. It is readable by everybody, so that tests of an ordinary user can run what is in it.
 """
+import glob
 import hashlib
 import os
 import shutil
@@ -13,7 +15,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ASKED = ("package.json", "requirements.txt")
+ASKED = ("package.json", "requirements.txt", "requirements-sdk.txt")
 
 
 def parent():
@@ -39,12 +41,36 @@ def run(line, folder):
         sys.exit("%s: ended with %d:\n%s" % (" ".join(line), done.returncode, done.stdout[-4000:]))
 
 
+def other_interpreters():
+    """{"3.9": path, …}: of Pythons that are there beside Debian's, by PATH or by pyenv."""
+    found = {}
+    root = shutil.which("pyenv") and subprocess.run(["pyenv", "root"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+    for minor in range(9, 20):
+        name = "python3.%d" % minor
+        for path in [shutil.which(name), *sorted(glob.glob("%s/versions/*/bin/%s" % (root, name)))]:
+            if path and subprocess.run([path, "-c", "import venv"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                found.setdefault("3.%d" % minor, path)
+    return found
+
+
+def fill_interpreters(folder):
+    """Of the oldest that the SDK is for, and of the newest."""
+    there = other_interpreters()
+    versions = sorted(there, key=lambda version: int(version.partition(".")[2]))
+    for version in {*versions[:1], *versions[-1:]}:
+        path = there[version]
+        run([path, "-m", "venv", "venv-" + version], folder)
+        run(["venv-%s/bin/pip" % version, "install", "--quiet", "--disable-pip-version-check", "-r", "requirements-sdk.txt"], folder)
+
+
 def fill(folder):
     for file in ASKED:
         shutil.copy(os.path.join(HERE, file), folder)
     run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
     run(["/usr/bin/python3", "-m", "venv", "venv"], folder)
-    run(["venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"], folder)
+    run(["venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt",
+         "-r", "requirements-sdk.txt"], folder)
+    fill_interpreters(folder)
     run(["chmod", "-R", "a+rX", "."], folder)
 
 

@@ -91,6 +91,8 @@ def copy_for(user, build, tests):
     shutil.copytree(tests, os.path.join(folder, "tests"), ignore=shutil.ignore_patterns("unit", "vm", "__pycache__"))
     # tests/cli tells their stories.
     shutil.copytree(os.path.join(tests, "..", "examples"), os.path.join(folder, "examples"), ignore=shutil.ignore_patterns("out"))
+    # tests/clients tests the SDKs from their sources.
+    shutil.copytree(os.path.join(tests, "..", "sdk"), os.path.join(folder, "sdk"), ignore=shutil.ignore_patterns("__pycache__", ".mypy_cache", "node_modules"))
     # tests/faults reads which stages there are, and what verifies them.
     shutil.copytree(os.path.join(tests, "..", "src", "cell"), os.path.join(folder, "src", "cell"))
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)

@@ -247,7 +247,7 @@ def clients(top, build, places):
         print(done.stderr[-4000:], flush=True)
         return failure("clients: the clients could not be installed")
     os.environ["SNAPCELL_CLIENTS"] = done.stdout.strip()
-    return pytest("clients", 15 * MINUTE, security=True)(top, build, places)
+    return pytest("clients", 25 * MINUTE, security=True)(top, build, places)
 
 
 def openapi(top, build, _places):
