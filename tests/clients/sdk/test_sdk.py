@@ -160,14 +160,13 @@ def test_the_small_request(cells):
     assert (asked.timeout_seconds, asked.memory_limit_mb) == (5, 256)
 
 
-def test_check():
-    with Snapcell(allow_degraded=DEGRADED) as cells:
-        found = cells.check("import subprocess")
-        assert not found.allowed and found.findings[0].line == 1
-        assert cells.check("x = (").syntax_error and cells.check("print(1)").allowed
-        assert not cells.check("import json", deny_modules=["json"]).allowed
-        blocked = cells.run("import subprocess", validate=True)
-        assert blocked.status == "blocked" and blocked.findings[0].name == "subprocess"
+def test_check(cells):
+    found = cells.check("import subprocess")
+    assert not found.allowed and found.findings[0].line == 1
+    assert cells.check("x = (").syntax_error and cells.check("print(1)").allowed
+    assert not cells.check("import json", deny_modules=["json"]).allowed
+    blocked = cells.run("import subprocess", validate=True)
+    assert blocked.status == "blocked" and blocked.findings[0].name == "subprocess"
 
 
 def test_tools(options):

@@ -307,12 +307,17 @@ class AsyncSnapcell:
 
     async def check(self, code: str, language: str = "python", *, rules: Sequence[str] = (), deny_modules: Sequence[str] = (),
                     deny_calls: Sequence[str] = ()) -> CheckReport:
-        """Reads code by rules, runs nothing. It needs the program on this machine."""
+        """Reads code by rules, runs nothing."""
+        if not self.is_local:
+            wanted = {"rules": list(rules), "deny_modules": list(deny_modules), "deny_calls": list(deny_calls)}
+            body: Json = {"language": language, "code": code, "validate": {name: words for name, words in wanted.items() if words} or True}
+            _put(body, allow_degraded=self._base.get("allow_degraded"))
+            return CheckReport.model_validate(await (await self._service()).json("POST", "/v1/check", body=body))
         options = [*(x for rule in rules for x in ("--rules", rule)), *(x for name in deny_modules for x in ("--deny-module", name)),
                    *(x for name in deny_calls for x in ("--deny-call", name))]
         if self._base.get("allow_degraded"):
             options += ["--allow-degraded", ",".join(self._base["allow_degraded"])]
-        return CheckReport.model_validate(await _binary.check(self._binary or _binary.find(None), code, language, options))
+        return CheckReport.model_validate(await _binary.check(self._binary, code, language, options))
 
     async def session(self, *, name: Optional[str] = None, limits: Optional[Limits] = None, files: Optional[Files] = None,
                       idle_s: Optional[float] = None, total_s: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
