@@ -45,27 +45,38 @@ static int config_of(const struct sc_net *net)
     return fd;
 }
 
-int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err)
+int sc_egress_kit_set(struct sc_egress_kit *kit, const struct sc_net *net, struct sc_err *err)
 {
-    struct sc_egress_kit kit = SC_EGRESS_KIT_NONE;
-    const struct sc_net *net = &plan->spec->net;
-    *ret_kit = kit;
-    if (net->mode == SC_NET_NONE)
-        return 0;
-    int r = sc_net_table_build(net, &kit.table);
+    struct sc_buf table;
+    int r = sc_net_table_build(net, &table);
     if (r == -EMSGSIZE)
         return sc_err_usage(err, "network", TOO_MANY_RULES);
-    if (r == 0) {
-        kit.image = sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
-        kit.config = config_of(net);
-        r = kit.image < 0 ? kit.image : kit.config < 0 ? kit.config : 0;
+    int config = r == 0 ? config_of(net) : r;
+    if (config < 0) {
+        sc_buf_fini(&table);
+        return sc_err_sys(err, config, "rules of the network");
     }
-    if (r < 0) {
-        sc_egress_kit_close(&kit);
-        return sc_err_sys(err, r, "the egress process's image");
-    }
-    *ret_kit = kit;
+    sc_close(&kit->config);
+    sc_buf_fini(&kit->table);
+    kit->config = config;
+    kit->table = table;
     return 0;
+}
+
+int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err)
+{
+    *ret_kit = SC_EGRESS_KIT_NONE;
+    if (plan->spec->net.mode == SC_NET_NONE)
+        return 0;
+    int r = sc_egress_kit_set(ret_kit, &plan->spec->net, err);
+    if (r < 0)
+        return r;
+    ret_kit->image = sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
+    if (ret_kit->image >= 0)
+        return 0;
+    r = ret_kit->image;
+    sc_egress_kit_close(ret_kit);
+    return sc_err_sys(err, r, "the egress process's image");
 }
 
 void sc_egress_kit_close(struct sc_egress_kit *kit)
@@ -348,7 +359,7 @@ static int change_process(struct sc_egress *egress, int config, sc_egress_denied
 
 struct table_order {
     int net_ns, owner_ns;
-    struct sc_buf batch;
+    const struct sc_buf *table;
 };
 
 /* A helper that joins the cell's namespace and has every right over it. */
@@ -359,7 +370,7 @@ static void change_table(int socket, void *data)
         sc_maker_fail(socket, "user namespace", "owner", -errno);
     if (setns(order->net_ns, CLONE_NEWNET) < 0)
         sc_maker_fail(socket, "network namespace", "", -errno);
-    int r = sc_net_space_change(order->batch.data, order->batch.len);
+    int r = sc_net_space_change(order->table->data, order->table->len);
     if (r < 0)
         sc_maker_fail(socket, "network rules", "table", r);
     sc_maker_send(socket, NULL, 0);
@@ -376,26 +387,16 @@ static int change_namespace(struct table_order *order, struct sc_err *err)
 }
 
 /* The process decides, so it comes first: the table only makes refusals quick. */
-int sc_egress_change(struct sc_egress *egress, int net_ns, int owner_ns, const struct sc_net *net,
+int sc_egress_change(struct sc_egress *egress, const struct sc_egress_kit *kit, int net_ns, int owner_ns,
                      sc_egress_denied *denied, void *userdata, struct sc_err *err)
 {
-    struct table_order order = {.net_ns = net_ns, .owner_ns = owner_ns};
-    if (egress->pid == 0 || egress->control < 0)
-        return sc_err_usage(err, "network",
-                            "network: this cell was made without one, or has lost it: allowed with a "
-                            "cell that was started with a network");
-    int r = sc_net_table_build(net, &order.batch);
-    if (r == -EMSGSIZE)
-        return sc_err_usage(err, "network", TOO_MANY_RULES);
-    int config = r == 0 ? config_of(net) : r;
-    r = config < 0 ? config : change_process(egress, config, denied, userdata);
-    sc_close(&config);
+    struct table_order order = {.net_ns = net_ns, .owner_ns = owner_ns, .table = &kit->table};
+    int r = change_process(egress, kit->config, denied, userdata);
     if (r < 0)
         sc_err_sys(err, r, "telling the egress process other rules");
     else
         r = change_namespace(&order, err);
     if (r < 0)
         sc_egress_end(egress);
-    sc_buf_fini(&order.batch);
     return r;
 }

@@ -18,6 +18,8 @@ struct sc_egress_kit {
 };
 #define SC_EGRESS_KIT_NONE ((struct sc_egress_kit){.image = -1, .config = -1})
 int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err);
+/* Other rules for all cells made from now on; nothing is changed when it fails. */
+int sc_egress_kit_set(struct sc_egress_kit *kit, const struct sc_net *net, struct sc_err *err);
 void sc_egress_kit_close(struct sc_egress_kit *kit);
 
 struct sc_egress {
@@ -48,9 +50,10 @@ bool sc_egress_listen(struct sc_egress *egress, sc_egress_denied *denied, void *
  * goes to `denied` first. One that does not answer in a second is ended. */
 void sc_egress_report(struct sc_egress *egress, struct sc_result *result, sc_egress_denied *denied,
                       void *userdata);
-/* Other rules for a living cell whose namespaces these are (owner_ns -1: the caller's own): 0 when they are
- * in force, and what they do not allow is cut. When it fails the old ones, or no network, are. */
-int sc_egress_change(struct sc_egress *egress, int net_ns, int owner_ns, const struct sc_net *net,
+/* The kit's rules for a living cell whose namespaces these are (owner_ns -1: the caller's own), and which has
+ * an egress process: 0 when they are in force, and what they do not allow is cut. When it fails the cell has
+ * no network any more. */
+int sc_egress_change(struct sc_egress *egress, const struct sc_egress_kit *kit, int net_ns, int owner_ns,
                      sc_egress_denied *denied, void *userdata, struct sc_err *err);
 
 #endif

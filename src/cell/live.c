@@ -276,13 +276,19 @@ void sc_live_network(struct sc_live *live, struct sc_result *result)
         live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
 }
 
+/* Cells made later of the same works, as forks of this one, have the same rules. */
 int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
 {
     struct sc_egress *egress = &live->cell.egress;
-    bool had = egress->control >= 0;
-    int r = sc_egress_change(egress, live->cell.space.net_ns, live->works->tmpl.user_ns, net, note_network,
-                             live, err);
-    if (had && egress->control < 0)
+    if (egress->pid == 0 || egress->control < 0)
+        return sc_err_usage(err, "network",
+                            "network: this cell was made without one, or has lost it: allowed "
+                            "with a cell that was started with a network");
+    int r = sc_egress_kit_set(&live->works->egress, net, err);
+    if (r == 0)
+        r = sc_egress_change(egress, &live->works->egress, live->cell.space.net_ns, live->works->tmpl.user_ns,
+                             note_network, live, err);
+    if (egress->control < 0)
         live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
     return r;
 }

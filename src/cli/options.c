@@ -81,7 +81,7 @@ static const struct sc_cli_option OPTIONS[] = {
     {"network", 0, "MODE", AROUND, STARTS_CELLS | SC_CLI_SESSION_NETWORK, SC_OPTION_SET, 0,
      "none; rules: what --allow says and nothing else; open: every public address that no --deny names. Default: none, with --allow rules."},
     {"allow", 0, "RULE", AROUND, STARTS_CELLS | SC_CLI_SESSION_NETWORK, SC_OPTION_ADD, 0,
-     "Let the cell reach NAME[:PORTS], *.NAME, ADDRESS or ADDRESS/BITS by TCP; ports 80 and 443 unless said. The first --allow or --deny that fits decides. May be given more than once."},
+     "Let the cell reach NAME[:PORTS], *.NAME, ADDRESS, ADDRESS/BITS or preset:NAME (debian, github, npm, pypi) by TCP; ports 80 and 443 unless said. The first --allow or --deny that fits decides. May be given more than once."},
     {"deny", 0, "RULE", AROUND, STARTS_CELLS | SC_CLI_SESSION_NETWORK, SC_OPTION_ADD, 0,
      "Refuse what fits, on all ports unless said. May be given more than once."},
     {"internal", 0, "RANGE", AROUND, STARTS_CELLS | SC_CLI_SESSION_NETWORK, SC_OPTION_ADD, 0,

@@ -284,6 +284,8 @@ int sc_net_add_rule(struct sc_net *net, bool allow, const char *field, const cha
     int r = sc_spec_text_ok(field, text, SC_NET_RULE_TEXT_MAX, err);
     if (r < 0)
         return r;
+    if (!strncmp(text, "preset:", 7))
+        return sc_net_add_preset(net, allow, field, text + 7, err);
     if (net->n_rules >= SC_NET_RULES_MAX)
         return sc_spec_bad(err, field, text, "more than the %d rules allowed", SC_NET_RULES_MAX);
     rule.text = strdup(text);

@@ -73,9 +73,12 @@ int sc_net_add_within(struct sc_net *net, const struct sc_net *ceiling);
 /* "none", "rules" or "open"; "none" also forgets rules that were given. */
 int sc_net_set_mode(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 /* One more rule: "NAME[:PORTS]", "ADDRESS[/BITS][:PORTS]", "[V6[/BITS]][:PORTS]"; PORTS are "*" or numbers
- * and ranges with commas. Without ports an allow rule is for 80 and 443, a deny rule for all. A rule turns
- * the mode from none to rules. */
+ * and ranges with commas. Without ports an allow rule is for 80 and 443, a deny rule for all; or
+ * "preset:NAME". A rule turns the mode from none to rules. */
 int sc_net_add_rule(struct sc_net *net, bool allow, const char *field, const char *text, struct sc_err *err);
+/* The rules of a preset (policy/net/), as "preset:NAME" adds them. */
+int sc_net_add_preset(struct sc_net *net, bool allow, const char *field, const char *name,
+                      struct sc_err *err);
 int sc_net_add_internal(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 
 int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char *path, struct sc_err *err);

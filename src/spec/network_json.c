@@ -37,9 +37,11 @@ static int read_rule(void *into, const json_t *value, const char *path, struct s
 {
     static const struct sc_json_field fields[] = {{"allow", read_allow}, {"deny", read_deny}, {NULL}};
     struct sc_net *net = into;
+    const json_t *allow = json_object_get(value, "allow"), *deny = json_object_get(value, "deny");
+    size_t given = (size_t)(allow && !json_is_null(allow)) + (size_t)(deny && !json_is_null(deny));
     size_t before = net->n_rules;
     int r = sc_json_read_object(net, value, path, fields, err);
-    if (r == 0 && net->n_rules != before + 1)
+    if (r == 0 && (given != 1 || net->n_rules == before))
         return sc_err_usage(err, path, "%s: needs one of allow and deny", path);
     return r;
 }

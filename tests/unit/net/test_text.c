@@ -1,4 +1,5 @@
 /* Rules as text and as JSON: what is taken, what is refused, and in which words. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,6 +96,24 @@ static void test_refused(void **state)
         assert_int_equal(net.mode, SC_NET_NONE);
         sc_net_fini(&net);
     }
+}
+
+static void test_presets(void **state)
+{
+    (void)state;
+    struct sc_net net = {0};
+    struct sc_err err = {0};
+    add(&net, true, "preset:pypi");
+    assert_int_equal(net.n_rules, 2);
+    assert_string_equal(net.rules[0].name, "pypi.org");
+    assert_int_equal(net.rules[0].n_ports, 1);
+    add(&net, true, "preset:npm");
+    add(&net, true, "preset:debian");
+    add(&net, false, "preset:github");
+    assert_false(net.rules[net.n_rules - 1].allow);
+    assert_int_equal(sc_net_add_rule(&net, true, "allow", "preset:cpan", &err), -EINVAL);
+    assert_string_equal(err.message, "allow: cpan: allowed behind preset: are debian, github, npm, pypi");
+    sc_net_fini(&net);
 }
 
 static int from_json(struct sc_spec *spec, const char *network, struct sc_err *err)
@@ -205,9 +224,9 @@ static void test_template(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_json_both_ways), cmocka_unit_test(test_json_refused),
-        cmocka_unit_test(test_template),
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_presets),      cmocka_unit_test(test_json_both_ways),
+        cmocka_unit_test(test_json_refused), cmocka_unit_test(test_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
