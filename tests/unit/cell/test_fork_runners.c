@@ -35,6 +35,7 @@ static const struct language PYTHON = {
     .work = "assert os.readlink('/proc/self') == str(os.getpid())\n"
             "thread = threading.Thread(target=time.sleep, args=(0.01,)); thread.start(); thread.join()\n"
             "assert subprocess.check_output(['echo', 'hi']) == b'hi\\n'\n"
+            "open('file', 'w').write('text')\nassert open('/home/user/file').read() == 'text'\n"
             "assert time.monotonic() > began\nprint('well')",
 };
 
@@ -47,6 +48,8 @@ static const struct language NODE = {
     .work =
         "if (process.pid !== Number(require('fs').readlinkSync('/proc/self'))) throw 1;"
         "await new Promise((done) => setTimeout(done, 10));"
+        "await require('fs').promises.writeFile('file', 'text');"
+        "if (String(await require('fs').promises.readFile('/home/user/file')) !== 'text') throw 2;"
         "if (String(require('child_process').execFileSync('echo', ['hi'])) !== 'hi\\n') throw 3;"
         "const server = require('http').createServer((request, answer) => answer.end('hello'));"
         "await new Promise((done) => server.listen(0, '127.0.0.1', done));"
@@ -59,8 +62,9 @@ static const struct language BASH = {
     .env = NO_ENV,
     .prelude = "RANDOM=1; x=$RANDOM",
     .draw = "echo $RANDOM $RANDOM $SRANDOM; mktemp -u",
-    .work = "[[ $$ == $BASHPID && -d /proc/$$ ]] && "
-            "{ sleep 0.01 & wait $!; } && echo well",
+    .work =
+        "[[ $$ == $BASHPID && -d /proc/$$ ]] && echo text > file && [[ $(cat /home/user/file) == text ]] && "
+        "{ sleep 0.01 & wait $!; } && echo well",
 };
 
 static bool has_said(const struct operation *op, const char *words)
