@@ -259,6 +259,8 @@ void sc_fork_become(struct sc_fork_task *task)
                   .nice = task->order.nice,
                   .cwd = task->cwd[0] ? task->cwd : NULL},
     };
+    if (!(task->order.flags & SC_FORK_PLAIN) && !sc_fork_number_is_new())
+        give_up(task, "number", "it is that of a process it comes from", -EAGAIN);
     int r = enter_own_session(&birth);
     if (r == 0)
         r = enter_streams(&birth);

@@ -41,6 +41,13 @@ static inline int sc_fork_mutant(const struct sc_fork_order *order, const char *
     return 0;
 }
 #endif
+/* number.c: in the program, before each fork; -E2BIG: it has too many ancestors. */
+int sc_fork_remember_number(void);
+/* number.c: in the step, among the processes that the child will be one of: lets the next number be none of
+ * the child's ancestors'. 0 or negative errno. */
+int sc_fork_skip_numbers(void);
+/* number.c: in the child, whether it is so. */
+int sc_fork_number_is_new(void);
 /* child.c: the child's life up to "go". Returns only when it is sealed and may go on; else ends the process.
  */
 void sc_fork_become(struct sc_fork_task *task);

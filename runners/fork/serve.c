@@ -58,12 +58,21 @@ static int enter_pid_namespace(void)
     return 0;
 }
 
+static int skip_numbers(void)
+{
+    int r = sc_fork_skip_numbers();
+    return r < 0 ? fail("number", "process", r) : 0;
+}
+
 static int join(void)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } stages[] = {{"user", enter_user_namespace}, {"group", join_groups}, {"pid", enter_pid_namespace}};
+    } stages[] = {{"user", enter_user_namespace},
+                  {"group", join_groups},
+                  {"pid", enter_pid_namespace},
+                  {"number", skip_numbers}};
     int r = 0;
     for (size_t i = 0; i < sizeof stages / sizeof stages[0] && r == 0; i++) {
         int mutant = sc_fork_mutant(&task.order, stages[i].name);
@@ -149,7 +158,12 @@ static int may_fork(const struct sc_fork_hooks *hooks, int look_at_memory)
         fail("fork", *reason ? reason : "it refused", -EBUSY);
         return 0;
     }
-    return sc_fork_look(&task, hooks ? hooks->idle_threads : 0, look_at_memory) == 0;
+    if (sc_fork_look(&task, hooks ? hooks->idle_threads : 0, look_at_memory) < 0)
+        return 0;
+    int r = sc_fork_remember_number();
+    if (r < 0)
+        fail("number", "process", r);
+    return r == 0;
 }
 
 /* True in the child. */

@@ -29,10 +29,10 @@ static const struct language PYTHON = {
     .prelude = "import random, ssl, uuid, sqlite3, tempfile, subprocess, threading, time, os\n"
                "random.random(), ssl.RAND_bytes(1), uuid.uuid1()\n"
                "base = sqlite3.connect(':memory:')\nbase.execute('select random()'); "
-               "base.close()\ntempfile.mktemp()\nbegan = time.monotonic()\n",
+               "base.close()\ntempfile.mktemp()\nbegan, own = time.monotonic(), os.getpid()\n",
     .draw = "print(random.random(), ssl.RAND_bytes(8), uuid.uuid1(), tempfile.mktemp(), "
             "sqlite3.connect(':memory:').execute('select random()').fetchone())",
-    .work = "assert os.readlink('/proc/self') == str(os.getpid())\n"
+    .work = "assert os.readlink('/proc/self') == str(os.getpid()) != str(own)\n"
             "thread = threading.Thread(target=time.sleep, args=(0.01,)); thread.start(); thread.join()\n"
             "assert subprocess.check_output(['echo', 'hi']) == b'hi\\n'\n"
             "open('file', 'w').write('text')\nassert open('/home/user/file').read() == 'text'\n"

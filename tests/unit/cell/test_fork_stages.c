@@ -25,7 +25,9 @@ static const char SCRIPT[] = "pwd; python3 -c 'import ctypes, struct\n"
 static const char *const NAME[] = {"fork", NULL};
 
 /* Those that the program above has gone through itself, with the same values, are only tried for their
- * failure: limits, processors, priority. `visible` withheld would leave the child more closed than others. */
+ * failure: limits, processors, priority. The child's number is another one here by chance,
+ * test_fork_runners.c has one that would be the same. `visible` withheld would leave the child more closed
+ * than others. */
 static const struct stage {
     const char *name;
     const char *missed;       /* when it is left out: what the cell's end, or the failure, tells */
@@ -34,6 +36,7 @@ static const struct stage {
     {"user", "pid", NULL},
     {"group", "control group", NULL},
     {"pid", "ns/pid", NULL},
+    {"number", NULL, NULL},
     {"namespaces", "ns/time", NULL},
     {"root", "root", NULL},
     {"limits", NULL, NULL},
