@@ -164,7 +164,8 @@ static void take_file_op(struct sc_commands *commands, uint16_t channel, const u
     const char *paths = (const char *)payload + sizeof order;
     size_t left = len - sizeof order;
     int n_paths = order.kind == SC_FILE_RENAME ? 2 : 1;
-    if (order.kind >= SC_FILE_KINDS || order.flags & ~(uint32_t)(SC_FILE_PARENTS | SC_FILE_RECURSIVE | SC_FILE_AS_IT_WAS))
+    if (order.kind >= SC_FILE_KINDS ||
+        order.flags & ~(uint32_t)(SC_FILE_PARENTS | SC_FILE_RECURSIVE | SC_FILE_AS_IT_WAS))
         refuse(commands, "FILE_OP");
     for (int i = 0; i < n_paths; i++) {
         const char *end = memchr(paths, '\0', left);

@@ -143,6 +143,8 @@ static void signal_other(int proc, const char *name, pid_t pid, void *data)
 unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number)
 {
     struct others others = {.number = number};
+    if (getpid() != 1) /* a test's: anywhere else that is everybody */
+        return 0;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
         return 1; /* somebody may be left */

@@ -303,6 +303,8 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     put(object, "pin", plan->pin, failed);
     set(object, "terminal", json_boolean(plan->pty), failed);
     set(object, "deterministic", deterministic_json(plan, failed), failed);
+    if (plan->forkable)
+        set(object, "forkable", json_true(), failed);
     return object;
 }
 

@@ -66,6 +66,17 @@ static void join_pipe(int *reads, int *writes)
         abort();
 }
 
+/* Nothing is forked into this agent: what waits to be adopted fails. */
+int sc_command_open_streams(struct sc_commands *all, struct sc_command *command, struct sc_launch *launch,
+                            const char **ret_object)
+{
+    (void)all;
+    (void)command;
+    *launch = SC_LAUNCH_NONE;
+    *ret_object = "streams";
+    return -EMFILE;
+}
+
 void sc_command_start(struct sc_commands *all, struct sc_command *command)
 {
     struct fake *fake = &fakes[command - all->list];
@@ -134,8 +145,8 @@ static void tell(struct fake *fake, const uint8_t *data, size_t len)
         return;
 }
 
-#define FIRST_MESSAGE 9 /* COMMAND, and so on to LIST */
-#define ACTS (FIRST_MESSAGE + SC_MSG_LIST - SC_MSG_COMMAND + 2)
+#define FIRST_MESSAGE 9 /* COMMAND, and so on to ADOPTED */
+#define ACTS (FIRST_MESSAGE + SC_MSG_ADOPTED - SC_MSG_COMMAND + 2)
 
 static void act(uint8_t what, uint8_t which, const uint8_t *data, size_t len)
 {

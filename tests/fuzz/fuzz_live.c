@@ -134,6 +134,7 @@ static void open_cell(int control, int process_1)
     give_command(SC_COMMAND_PTY);
     give_file(SC_FILE_READ);
     give_file(SC_FILE_WRITE);
+    give_command(SC_COMMAND_SOCKET);
     check(operations[0].id == 1 && operations[3].id == 4);
     check(sc_live_write(live, 1, SC_STREAM_IN, large, sizeof large) == SC_INPUT_CREDIT);
     check(sc_live_close_input(live, 2) == 0);

@@ -111,6 +111,10 @@ static const struct {
     {EXITED, SC_MSG_COMMAND_EXIT, sizeof(struct sc_msg_command_exit)},
     {EXITED, SC_MSG_COMMAND_GONE, 1},
     {EXITED, SC_MSG_COMMAND_STARTED, sizeof(struct sc_msg_started)},
+    {ASKED, SC_MSG_ADOPTING, sizeof(struct sc_msg_ready)},
+    {ASKED, SC_MSG_ORPHAN, sizeof(struct sc_msg_orphan)},
+    {STARTED, SC_MSG_ADOPTING, sizeof(struct sc_msg_ready)},
+    {STARTED, SC_MSG_ORPHAN, sizeof(struct sc_msg_orphan)}, /* it has no fork socket */
     {FILE_ASKED, SC_MSG_COMMAND_GONE, 0},
     {FILE_ASKED, SC_MSG_COMMAND_EXIT, sizeof(struct sc_msg_command_exit)},
     {FILE_ASKED, SC_MSG_OUTPUT_ERR, 1},
@@ -119,6 +123,48 @@ static const struct {
     {WATCHING, SC_MSG_COMMAND_STARTED, sizeof(struct sc_msg_started)},
     {WATCHING, SC_MSG_COMMAND_FAILED, sizeof(struct sc_msg_failed)},
 };
+
+/* The news that a program with a fork socket has started, with so many descriptors. */
+static void say_started_with(struct stage *s, uint16_t id, const int *fds, size_t n)
+{
+    struct {
+        struct sc_frame head;
+        struct sc_msg_started started;
+    } message = {.head = {sizeof message.started, SC_MSG_COMMAND_STARTED, id}, .started = {.pid = 7}};
+    assert_int_equal(sc_send_fds(s->agent, &message, sizeof message, fds, n), sizeof message);
+}
+
+static void a_fork_socket_comes_once_and_with_its_command(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 3; n++) {
+        struct stage s;
+        struct told told = {0}, other = {0};
+        int ends[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        open_stage(&s);
+        say_good_ready(&s);
+        uint16_t first = start_command(&s, &other, 0, 1000);
+        uint16_t id = give_command(&s, &told, SC_COMMAND_SOCKET, 1000);
+        say_started_with(&s, id, ends, n);
+        if (n != 1) {
+            expect_broken(&s);
+        } else {
+            pump(&s);
+            assert_int_equal(told.started, 1);
+            /* What is not an answer ends the socket, not the cell. */
+            assert_int_equal(send(ends[1], "x", 1, MSG_NOSIGNAL), 1);
+            pump(&s);
+            assert_int_equal(s.ended, 0);
+            say_exit(&s, first, 0);
+            pump(&s);
+            assert_int_equal(other.exited, 1);
+        }
+        close(ends[0]);
+        close(ends[1]);
+        close_stage(&s);
+    }
+}
 
 static void wrong_messages(void **state)
 {
@@ -404,11 +450,21 @@ static void patience(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(wrong_messages),  TEST(wrong_content),  TEST(texts_without_end),
-        TEST(oversize),        TEST(too_early),      TEST(wrong_descriptors),
-        TEST(ends_anywhere),   TEST(process_1_dies), TEST(process_1_hangs_up),
-        TEST(dies_for_memory), TEST(killed),         TEST(closed_in_the_middle),
-        TEST(never_dies),      TEST(patience),
+        TEST(a_fork_socket_comes_once_and_with_its_command),
+        TEST(wrong_messages),
+        TEST(wrong_content),
+        TEST(texts_without_end),
+        TEST(oversize),
+        TEST(too_early),
+        TEST(wrong_descriptors),
+        TEST(ends_anywhere),
+        TEST(process_1_dies),
+        TEST(process_1_hangs_up),
+        TEST(dies_for_memory),
+        TEST(killed),
+        TEST(closed_in_the_middle),
+        TEST(never_dies),
+        TEST(patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
