@@ -1,10 +1,10 @@
 """Turns: what waits, what is refused, and that no tenant takes another's share."""
-import json
 import time
 
 import pytest
 from conftest import PATIENCE
 from test_gate import gates, run, spec  # noqa: F401 (fixtures)
+from wire import Wire
 
 WAIT = "import os,time\nwhile not os.path.exists('go'): time.sleep(0.01)"
 
@@ -90,11 +90,11 @@ def test_no_cells_at_all(serve, spec):
 
 
 def test_rate(serve):
-    keeper = serve(t={"requests_per_s": 2, "burst": 3})
+    keeper = serve(t={"requests_per_s": 0.2, "burst": 3})
     with keeper.tenant("t") as t, keeper.tenant("u") as u:
         replies = [t.ask(request="session.list") for _ in range(4)]
         assert all("ok" in x for x in replies[:3])
-        assert refused(replies[3], "too_many")["retry_after_ms"] <= 501
+        assert refused(replies[3], "too_many")["retry_after_ms"] <= 5001
         assert "ok" in u.ask(request="session.list")
         until = time.monotonic() + PATIENCE
         while "error" in t.ask(request="session.list"):
@@ -197,7 +197,8 @@ def test_the_end_is_told_to_what_waits(serve, spec):
 
 def test_turns_are_shared_by_weight(serve, spec):
     """One slot, two tenants with a crowd each: the heavy one gets about three times as many turns."""
-    keeper = serve("--running", "1", "--pool", "0", heavy={"weight": 3, "queued": 200}, light={"queued": 200})
+    keeper = serve("--running", "1", "--pool", "0", heavy={"weight": 3, "queued": 200}, light={"queued": 200},
+                   other={})
     with keeper.tenant("heavy") as heavy, keeper.tenant("light") as light, keeper.tenant("other") as first:
         blocker = begin(first, spec, "import time; time.sleep(1)")
         both = {"heavy": (heavy, {begin(heavy, spec, "1") for _ in range(60)}),
@@ -222,12 +223,16 @@ def test_a_crowd_does_not_keep_another_tenant_out(serve, spec):
     with keeper.tenant("hostile") as hostile, keeper.tenant("good") as good:
         for _ in range(100):
             begin(hostile, spec, "while True: pass", limits={"wall_ms": 300})
-        assert "ok" in hostile.ask(request="session.list")
         for _ in range(3):
-            began = time.monotonic()
             assert run(good, spec)["ok"]["stdout"] == "42\n"
-            # Far less than the crowd's fifteen seconds.
-            assert time.monotonic() - began < 8
+        hostile.sock.settimeout(0.01)
+        done = 0
+        try:
+            while True:
+                done += hostile.frame()[0] == 67
+        except TimeoutError:
+            pass
+        assert done < 50  # most of the crowd still waits
 
 
 def test_parked_cells_are_not_taken_by_another(serve, spec):
@@ -241,13 +246,17 @@ def test_parked_cells_are_not_taken_by_another(serve, spec):
 
     with keeper.tenant("hostile") as hostile, keeper.tenant("good") as good:
         until_warm()
-        until_warm()  # taken, and made anew
-        time.sleep(0.5)
+        end = time.monotonic() + PATIENCE
+        with Wire(keeper) as owner:  # made anew
+            while "\nsnapcell_parked_cells 0\n" in owner.ask(request="metrics")["ok"]["text"]:
+                assert time.monotonic() < end
+        began = time.monotonic()
         for i in range(40):
             assert "ok" in run(hostile, spec, "1", limits={"tasks": 40 + i})
+        took_ms = (time.monotonic() - began) * 1000
         start = run(good, spec)["ok"]["start"]
-        # It waited all the while, and was not made meanwhile.
-        assert start["kind"] == "warm" and start["parked_ms"] > 500
+        # It waited all the while but for its own start, and was not made meanwhile.
+        assert start["kind"] == "warm" and start["parked_ms"] > took_ms / 2
 
 
 # ---- pressure ----

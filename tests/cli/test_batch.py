@@ -126,7 +126,7 @@ def test_it_goes_on(batch, python):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interruption(batch, python, number):
     """Whatever comes in between, each job has one result in the end, and those that had one were not run again."""
-    batch.write([{"id": str(i), "spec": python("import time; time.sleep(0.2); print(%d)" % i)} for i in range(12)])
+    batch.write([{"id": str(i), "spec": python("import time; time.sleep(0.2); print(%d)" % i)} for i in range(24)])
     child = batch.cli.popen("batch", "-j", "2", "-o", batch.results, batch.jobs)
     end = time.monotonic() + PATIENCE
     while not (os.path.exists(batch.results) and len(batch.lines()) >= 3):
@@ -135,9 +135,9 @@ def test_an_interruption(batch, python, number):
     child.send_signal(number)
     assert child.wait(PATIENCE) == (-9 if number == signal.SIGKILL else 130)
     had = len(batch.lines())
-    assert 3 <= had < 12
-    assert without_time(batch.sum("-j", "4")) == (0, ok(12, resumed=had))
-    assert {x: y["result"]["stdout"] for x, y in batch.by_id().items()} == {str(i): "%d\n" % i for i in range(12)}
+    assert 3 <= had < 24
+    assert without_time(batch.sum("-j", "4")) == (0, ok(24, resumed=had))
+    assert {x: y["result"]["stdout"] for x, y in batch.by_id().items()} == {str(i): "%d\n" % i for i in range(24)}
 
 
 def test_results_of_other_jobs_are_refused(batch, python):

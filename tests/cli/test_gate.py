@@ -150,7 +150,7 @@ def test_a_revoked_key_is_refused(keeper):
 
 
 def test_a_key_expires(keeper):
-    key = keeper.key("a", "--expires", "2s")
+    key = keeper.key("a", "--expires", "6s")
     with keeper.gate() as gate:
         assert "ok" in gate.identify(key=key)
         end = time.monotonic() + PATIENCE

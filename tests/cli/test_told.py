@@ -160,7 +160,7 @@ def test_a_watcher_that_does_not_read_is_told_what_it_missed(keeper):
         channel = watch(watcher)
         for _ in range(16000):
             assert run(a, {}, root="/")["error"]["kind"] == "forbidden"
-        watcher.sock.settimeout(1)
+        watcher.sock.settimeout(5)
         told = 0
         try:
             while True:

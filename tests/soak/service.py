@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""A service at full load for as long as it is told: good, bad and hostile jobs of two tenants, by HTTP on the unix socket.
+
+  tests/soak/service.py [--minutes N] [--clients N]
+
+Every job has a number of its own that only its own answer may hold: none is lost, none answered twice or with another's. Verdicts must be
+right. Memory, descriptors, groups and latency of the last third must be those of the first. The binary is $SNAPCELL, $SNAPCELL_TEST_DEGRADED what cells go
+without here. Prints what it measured; exit 1 when something is not as it should be.
+"""
+import argparse
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+SNAPCELL = os.environ.get("SNAPCELL", "snapcell")
+DEGRADED = [x for x in os.environ.get("SNAPCELL_TEST_DEGRADED", "").split(",") if x]
+PATIENCE = 120
+# name: (code, limits, statuses that are right); %d is the job's number.
+JOBS = {
+    "good": ("print(%d)", {}, {"ok"}),
+    "value": ("%d", {}, {"ok"}),
+    "bad": ("print(%d, flush=True); raise SystemExit(3)", {}, {"error"}),
+    "syntax": ("print(%d", {}, {"syntax_error", "error"}),
+    "endless": ("print(%d, flush=True)\nwhile True: pass", {"wall_ms": 300}, {"timeout"}),
+    "crowd": ("print(%d, flush=True)\nimport os\nwhile True:\n    try: os.fork()\n    except OSError: pass", {"wall_ms": 300},
+              {"timeout", "process_limit", "out_of_memory"}),
+    "loud": ("import sys\nprint(%d)\nwhile True: sys.stdout.write('x' * 65536)", {"wall_ms": 300, "stdout_bytes": 100000},
+             {"timeout", "output_limit"}),
+    "full": ("print(%d, flush=True)\nf = open('x', 'wb')\nwhile True: f.write(b'x' * 65536)", {"wall_ms": 2000, "disk_bytes": 1 << 20},
+             {"error", "disk_limit", "timeout"}),
+}
+WEIGHTS = {"good": 12, "value": 6, "bad": 4, "syntax": 2, "endless": 1, "crowd": 1, "loud": 1, "full": 1}
+REFUSED = {429, 503}
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("snapcell", timeout=PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Service:
+    def __init__(self, folder):
+        self.folder = folder
+        self.socket = os.path.join(folder, "http.sock")
+        self.errors = open(os.path.join(folder, "errors"), "w+b")
+        self.child = subprocess.Popen([SNAPCELL, "serve", "--dev", "--socket", os.path.join(folder, "keeper.sock"), "--listen",
+                                       "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, cwd="/")
+        self.key = None
+        while not self.key:
+            line = self.child.stdout.readline().decode()
+            if not line:
+                self.errors.seek(0)
+                sys.exit("it does not serve: " + self.errors.read().decode())
+            word, _, rest = line.strip().partition(" ")
+            self.key = rest if word == "key" else None
+
+    def keeper(self):
+        with open("/proc/%d/task/%d/children" % (self.child.pid, self.child.pid), encoding="utf-8") as f:
+            for pid in map(int, f.read().split()):
+                with open("/proc/%d/cmdline" % pid, "rb") as g:
+                    if g.read().split(b"\0")[1:2] == [b"keeper"]:
+                        return pid
+        sys.exit("the keeper is gone")
+
+    def end(self):
+        self.child.send_signal(signal.SIGTERM)
+        return self.child.wait(PATIENCE)
+
+
+class Clients:
+    def __init__(self, service, count):
+        self.service, self.stopping, self.lock = service, False, threading.Lock()
+        self.asked, self.answered, self.refused, self.next = 0, 0, 0, 0
+        self.wrong, self.times = [], []
+        self.threads = [threading.Thread(target=self._go, args=(i,), daemon=True) for i in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _go(self, seed):
+        choose = random.Random(seed)
+        # Half of them are the tenant of the key, half that of this user.
+        headers = {"Content-Type": "application/json"}
+        if seed % 2:
+            headers["Authorization"] = "Bearer " + self.service.key
+        connection = Connection(self.service.socket)
+        names, weights = list(WEIGHTS), list(WEIGHTS.values())
+        while not self.stopping:
+            with self.lock:
+                self.next += 1
+                number = 1000000000 + self.next
+                self.asked += 1
+            try:
+                self._one(connection, headers, choose.choices(names, weights)[0], number)
+            except (OSError, http.client.HTTPException, ValueError, KeyError) as e:
+                with self.lock:
+                    self.wrong.append("no answer to %d: %r" % (number, e))
+                connection.close()
+                connection = Connection(self.service.socket)
+
+    def _one(self, connection, headers, name, number):
+        code, limits, right = JOBS[name]
+        body = {"language": "python", "code": code % number, "limits": limits}
+        if DEGRADED:
+            body["allow_degraded"] = DEGRADED
+        began = time.monotonic()
+        connection.request("POST", "/v1/run", json.dumps(body), headers)
+        response = connection.getresponse()
+        text = response.read()
+        took = time.monotonic() - began
+        if response.status in REFUSED:
+            with self.lock:
+                self.refused += 1
+                self.asked -= 1
+            time.sleep(0.1)
+            return
+        value = json.loads(text)
+        trouble = None
+        if response.status != 200:
+            trouble = "%s: %d %s" % (name, response.status, text[:200])
+        elif value["status"] not in right:
+            trouble = "%s: %s: %s" % (name, value["status"], value["message"])
+        elif name == "value" and value["value"]["text/plain"] != str(number):
+            trouble = "value: another's: %s" % value["value"]
+        elif name not in ("value", "syntax") and not value["stdout"].startswith("%d\n" % number):
+            trouble = "%s: another's output, or none: %s" % (name, value["stdout"][:40])
+        with self.lock:
+            self.answered += 1
+            if trouble:
+                self.wrong.append(trouble)
+            if name == "good":
+                self.times.append((time.monotonic(), took))
+
+    def stop(self):
+        self.stopping = True
+        for thread in self.threads:
+            thread.join(PATIENCE)
+
+
+def look(service):
+    """What the keeper holds: resident bytes, descriptors, cells."""
+    pid = service.keeper()
+    with open("/proc/%d/statm" % pid, encoding="utf-8") as f:
+        resident = int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return {"resident": resident, "descriptors": len(os.listdir("/proc/%d/fd" % pid))}
+
+
+def groups(pid):
+    return [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("snapcell-%d-" % pid)]
+
+
+def settled(service):
+    """The same once nothing runs: the smallest of some looks, as the pool is filled meanwhile."""
+    seen = []
+    for _ in range(20):
+        time.sleep(0.1)
+        seen.append(look(service))
+    return {key: min(x[key] for x in seen) for key in seen[0]}
+
+
+def quantile(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
+
+
+def compare(first, last, early, late):
+    """What has grown beyond what noise explains."""
+    found = []
+    if last["resident"] > first["resident"] * 1.3 + (16 << 20):
+        found.append("memory: %d MiB, was %d" % (last["resident"] >> 20, first["resident"] >> 20))
+    if last["descriptors"] > first["descriptors"] + 60:  # a cell more in the pool has about forty
+        found.append("descriptors: %d, were %d" % (last["descriptors"], first["descriptors"]))
+    if early and late and quantile(late, 0.5) > 3 * quantile(early, 0.5) + 0.05:
+        found.append("latency: median %.1f ms, was %.1f" % (quantile(late, 0.5) * 1000, quantile(early, 0.5) * 1000))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=2)
+    parser.add_argument("--clients", type=int, default=8)
+    args = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="snapcell-service-")
+    service = Service(folder)
+    try:
+        status = soak(service, args)
+    finally:
+        ended = service.end() if service.child.poll() is None else service.child.returncode
+        shutil.rmtree(folder, ignore_errors=True)
+    if ended != 0:
+        print("the service ended with %s" % ended)
+        status = 1
+    return status
+
+
+def soak(service, args):
+    keeper = service.keeper()
+    third = args.minutes * 20
+    clients = Clients(service, args.clients)
+    began = time.monotonic()
+    time.sleep(third)
+    first, early_end = look(service), time.monotonic()
+    time.sleep(third)
+    late_start = time.monotonic()
+    time.sleep(third)
+    last = look(service)
+    clients.stop()
+    seconds = time.monotonic() - began
+    found = clients.wrong[:20]
+    early = [took for at, took in clients.times if at < early_end]
+    late = [took for at, took in clients.times if at >= late_start]
+    found += compare(first, last, early, late)
+    if clients.asked != clients.answered:
+        found.append("%d asked, %d answered" % (clients.asked, clients.answered))
+    if service.keeper() != keeper:
+        found.append("the keeper died")
+    quiet = settled(service)
+    print("%.0f s, %d clients: %d answers (%.0f/s), %d refused; print: median %.1f ms, p99 %.1f ms" % (
+        seconds, args.clients, clients.answered, clients.answered / seconds, clients.refused,
+        quantile(early + late, 0.5) * 1000, quantile(early + late, 0.99) * 1000))
+    print("keeper: %d MiB, %d descriptors after a third; %d MiB, %d at the end; %d MiB, %d in quiet" % (
+        first["resident"] >> 20, first["descriptors"], last["resident"] >> 20, last["descriptors"],
+        quiet["resident"] >> 20, quiet["descriptors"]))
+    if service.end() == 0 and groups(keeper):
+        found.append("groups are left: %s" % groups(keeper)[:3])
+    for line in found:
+        print("WRONG: %s" % line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
