@@ -199,12 +199,27 @@ log = open('log', 'a'); log.write('parent\\n'); log.flush()
     assert (work / "log").read_text() == "parent\nchild\n"
 
 
+def test_modules_may_close_their_files_after_a_fork(session, work):
+    (work / "data").write_text("one")
+    session.run("import os\nfiles = [open('data') for _ in range(3)]\nfor f in files: os.register_at_fork(after_in_child=f.close)")
+    done = session.fork().run("[f.closed for f in files]")
+    assert (done.text, done.stderr) == ("[True, True, True]", "")
+    assert session.run("[f.read() for f in files]").text == "['one', 'one', 'one']"
+
+
+def test_matplotlib_is_forked(zygote):
+    """It keeps font files open, and closes them after a fork."""
+    zygote.prelude("import", "matplotlib.pyplot")
+    done = fork_of(zygote).run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('hello')\nplt.show()")
+    assert (done.status, done.stderr, "image/png" in done.displays[0]) == ("ok", "", True)
+
+
 def test_a_fork_that_cannot_have_its_files_ends_before_any_run(session, work):
     (work / "data").write_text("one")
-    session.run("import os\nf = open('data')\nos.register_at_fork(after_in_child=lambda: os.unlink('data'))")
+    session.run("import os\nf = open('data')\nos.register_at_fork(before=lambda: os.unlink('data'))")
     child = session.fork()
     assert child.ready["op"] == "not_forkable"
-    assert re.fullmatch(r"descriptor 3: .*work/data: No such file or directory", child.ready["reason"])
+    assert re.fullmatch(r"descriptor 5: .*work/data: No such file or directory", child.ready["reason"])
     assert child.wait() == CANNOT_COMPLY
     assert session.run("f.read()").text == "'one'"
 

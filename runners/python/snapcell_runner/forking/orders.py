@@ -27,9 +27,9 @@ class Orders:
 
     @classmethod
     def take(cls, fd, between_runs):
-        """Takes descriptor `fd`, which is free afterwards. `between_runs`: orders are answered there, as a session's are."""
+        """Takes descriptor `fd`. `between_runs`: orders are answered there, as a session's are."""
         orders = cls(high_copy(fd), between_runs)
-        os.close(fd)
+        _reserve()
         return orders
 
     # ---- zygotes ----
@@ -96,18 +96,20 @@ class Orders:
         carried.check_threads()
         carried.check_children()
         carried.check_memory()
-        self._files = carried.open_files(self._context.descriptors | {self._fd})
+        self._files = carried.open_files(self._context.descriptors | {self._fd, RUNNER_FD, SOCKET_FD})
 
     def _be_born(self, channel, birth):
         """The fork's first steps. One that fails is its last, before any code of a request has come."""
         channel.forget()
-        ctypes.pythonapi.PyOS_AfterFork_Child()
         try:
+            # First, for modules may close theirs after a fork, by numbers.
+            problem = self._reopen()
+            ctypes.pythonapi.PyOS_AfterFork_Child()
             channel.renew(RUNNER_FD)
             self._take_socket(birth.has_socket)
+            if problem is not None:
+                raise problem
             self._context.after_fork()
-            for file in self._files:
-                file.reopen()
             self._context.resume()
             self._apart.become(bytes(birth.randomness))
             if self._is_zygote:
@@ -118,12 +120,31 @@ class Orders:
             _say_so(channel, trouble)
             os._exit(CANNOT_COMPLY)
 
+    def _reopen(self):
+        """The program's files. Returns what went wrong."""
+        try:
+            for file in self._files:
+                file.reopen()
+            return None
+        except (NotForkable, OSError) as problem:
+            return problem
+
     def _take_socket(self, has_socket):
         """A fork that has one may be forked between its own runs."""
         self._between_runs = bool(has_socket)
         if has_socket:
             self._fd = high_copy(SOCKET_FD)
-            os.close(SOCKET_FD)
+            _reserve()
+
+
+def _reserve():
+    """No file of the program's gets the numbers that a fork's own descriptors will have."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for number in (RUNNER_FD, SOCKET_FD):
+        if number != null:
+            os.dup2(null, number, inheritable=False)
+    if null not in (RUNNER_FD, SOCKET_FD):
+        os.close(null)
 
 
 def _say_so(channel, trouble):
