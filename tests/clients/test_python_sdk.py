@@ -47,7 +47,7 @@ def pytest_of(python, file, env, cwd):
 
 @pytest.mark.parametrize("python", interpreters())
 def test_sdk(python, with_sdk, tmp_path):
-    last = pytest_of(python, "test_sdk.py", with_sdk, tmp_path)
+    last = pytest_of(python, "sdk_checks.py", with_sdk, tmp_path)
     assert re.fullmatch(r"\d+ passed(, \d+ warnings?)? in .*", last), last
 
 
