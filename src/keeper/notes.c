@@ -267,8 +267,9 @@ static json_t *verdict_of(const struct sc_result *result)
     char *text = sc_result_to_json(&bare, 0);
     json_t *whole = NULL, *verdict = json_object();
     json_error_t where;
-    static const char *const kept[] = {"status",   "exit_code",  "signal_name", "usage", "denials",
-                                       "degraded", "limits_hit", "artifacts",   "start", NULL};
+    static const char *const kept[] = {"status",  "exit_code", "signal_name", "usage",
+                                       "denials", "degraded",  "limits_hit",  "artifacts",
+                                       "start",   "network",   NULL};
     int r = text && verdict ? sc_json_load(text, strlen(text), 0, &whole, &where) : -ENOMEM;
     for (size_t i = 0; kept[i] && r == 0; i++) {
         json_t *value = json_object_get(whole, kept[i]);
@@ -320,8 +321,8 @@ void note_result(struct call *call, const struct sc_result *result)
         return;
     json_t *record = record_of(call), *verdict = verdict_of(result);
     int r = record && verdict ? json_object_update(record, verdict) : -1;
-    /* This version gives cells no network: whatever was asked for, that was decided. */
-    if (r == 0)
+    /* Without one nothing was decided but that. */
+    if (r == 0 && !result->has_network)
         r = json_object_set_new(record, "network", json_string("none"));
     json_decref(verdict);
     if (r < 0) {
