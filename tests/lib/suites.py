@@ -88,7 +88,7 @@ def pytest(folder, limit_s, security, options=()):
 def runners(top, build, _places):
     """Once: what these start is no cell, only the interpreters that would run in one."""
     here = Place("here", os.path.join(build, "src/cli/snapcell"), build, os.path.join(top, "tests"))
-    return pytest("runners", 10 * MINUTE, security=True)(top, build, [here])
+    return pytest("runners", 20 * MINUTE, security=True)(top, build, [here])
 
 
 def faults(top, build, places):

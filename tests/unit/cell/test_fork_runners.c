@@ -128,11 +128,12 @@ static void begin_zygote(struct living *cell, struct operation *zygote, const st
         fail_msg("%.*s", (int)zygote->out.len, (char *)zygote->out.data);
 }
 
-static void begin_fork(struct living *cell, struct operation *fork, struct operation *zygote)
+/* `more`: SC_COMMAND_SOCKET of one that can be forked itself. */
+static void begin_fork(struct living *cell, struct operation *fork, struct operation *parent, uint32_t more)
 {
     static const char *const NAME[] = {"fork", NULL};
-    begin_below(cell, zygote->cell, false);
-    give_fork(cell, fork, zygote, &(struct sc_command){.argv = NAME, .flags = SC_COMMAND_RUNNER});
+    begin_below(cell, parent->cell, more != 0);
+    give_fork(cell, fork, parent, &(struct sc_command){.argv = NAME, .flags = SC_COMMAND_RUNNER | more});
     step_until_said(fork, "\"op\":\"ready\"");
 }
 
@@ -158,7 +159,7 @@ static void forks_of(const struct language *language)
     begin_zygote(&zygote_cell, &zygote, language);
     grow_older();
     for (int i = 0; i < 2; i++) {
-        begin_fork(&cells[i], &forks[i], &zygote);
+        begin_fork(&cells[i], &forks[i], &zygote, 0);
         run_code(&forks[i], language->work);
         assert_true(has_said(&forks[i], "well\n"));
         run_code(&forks[i], language->draw);
@@ -169,6 +170,33 @@ static void forks_of(const struct language *language)
         end_fork(&cells[i], &forks[i]);
     forget(&zygote);
     end_living(&zygote_cell);
+}
+
+/* A session's interpreter, its fork, and the fork's fork: each goes on from what the one before had. */
+static void a_session_and_its_line(void **state)
+{
+    static const char *const ARGV[] = {"python3", "/snapcell/python/runner.py", "--forkable", NULL};
+    struct living cells[3];
+    struct operation line[3] = {{0}, {0}, {0}};
+    (void)state;
+    begin_forkable(&cells[0]);
+    give(&cells[0], &line[0],
+         &(struct sc_command){.argv = ARGV, .env = NO_ENV, .flags = SC_COMMAND_SOCKET | SC_COMMAND_RUNNER});
+    step_until_said(&line[0], "\"op\":\"ready\"");
+    run_code(&line[0], "import random\nx = [1]");
+    begin_fork(&cells[1], &line[1], &line[0], SC_COMMAND_SOCKET);
+    run_code(&line[1], "x.append(2)");
+    begin_fork(&cells[2], &line[2], &line[1], 0);
+    run_code(&line[2], "x.append(3)\nprint(x)");
+    assert_true(has_said(&line[2], "[1, 2, 3]\n"));
+    run_code(&line[1], "print(x)");
+    assert_true(has_said(&line[1], "[1, 2]\n"));
+    run_code(&line[0], "print(x)");
+    assert_true(has_said(&line[0], "[1]\n"));
+    end_fork(&cells[2], &line[2]);
+    end_fork(&cells[1], &line[1]);
+    forget(&line[0]);
+    end_living(&cells[0]);
 }
 
 static void python(void **state)
@@ -193,6 +221,6 @@ static void bash(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(python), TEST(node), TEST(bash)};
+    const struct CMUnitTest tests[] = {TEST(python), TEST(node), TEST(bash), TEST(a_session_and_its_line)};
     return RUN_AS_BOTH(tests);
 }
