@@ -1,6 +1,6 @@
 /* Should: after this the process can read /etc/hosts, make TCP connections and ask name servers, and nothing
  * else. Must not: make processes, open other files, listen, be looked into.
- * Verified by: claims egress-process.
+ * Verified by: tests/egress/test_process.py, and tests/unit/net/test_filter.c for the calls.
  */
 #include <errno.h>
 #include <fcntl.h>
