@@ -97,11 +97,23 @@ static void close_all(struct keeper *keeper)
         peer_free(peer);
 }
 
+static const int ENDING[] = {SIGTERM, SIGINT, SIGHUP};
+#define N_ENDING (sizeof ENDING / sizeof *ENDING)
+
+/* Who can connect may also send signals: none of them ends the keeper without its last words. */
+static void hold_signals(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < N_ENDING; i++)
+        sigaddset(&set, ENDING[i]);
+    sigprocmask(how, &set, NULL);
+}
+
 /* Serves until told to stop. */
 static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
 {
-    static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
-    struct event *signals[sizeof ending / sizeof *ending] = {NULL};
+    struct event *signals[N_ENDING] = {NULL};
     int r = -ENOMEM;
     struct evconnlistener *listener =
         evconnlistener_new(keeper->base, on_connection, keeper, LEV_OPT_CLOSE_ON_EXEC, 0, listener_fd);
@@ -115,11 +127,12 @@ static int serve(struct keeper *keeper, int listener_fd, struct sc_err *err)
     if ((r = door_open(keeper, err)) < 0)
         goto told;
     r = -ENOMEM;
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
-        signals[i] = evsignal_new(keeper->base, ending[i], stop, keeper);
+    for (size_t i = 0; i < N_ENDING; i++) {
+        signals[i] = evsignal_new(keeper->base, ENDING[i], stop, keeper);
         if (!signals[i] || event_add(signals[i], NULL) < 0)
             goto out;
     }
+    hold_signals(SIG_UNBLOCK);
     keeper_watch_idle(keeper);
     if (keeper->options->serving)
         keeper->options->serving();
@@ -130,7 +143,7 @@ out:
     if (r < 0)
         sc_err_sys(err, r, "keeper: event loop");
 told:
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+    for (size_t i = 0; i < N_ENDING; i++)
         if (signals[i])
             event_free(signals[i]);
     door_close(keeper);
@@ -200,6 +213,7 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
     /* First all that takes a while: who can connect is soon answered. */
     if (r == 0)
         r = open_state(&keeper, err);
+    hold_signals(SIG_BLOCK);
     if (r == 0)
         r = take_place(&keeper, options->path ? options->path : path, &listener, err);
     if (r < 0) {
