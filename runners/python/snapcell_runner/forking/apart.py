@@ -1,15 +1,19 @@
 """Makes a fork unlike its siblings. Everything here takes what the system gives anew (os.urandom), for all that is in memory
-they have in common. Libraries that would notice a fork by their process's number may not: forks can have the same one as
-the process they come from, in other namespaces. docs/fork-correctness.md has a row for each."""
+they have in common, and does not rely on libraries that would notice a fork by themselves. docs/fork-correctness.md has a row for
+each."""
 import ctypes
 import gc
 import os
 import sys
 import threading
 import time
+import types
 
 SEED_BYTES = 64
 UUID_MULTICAST = 1 << 40
+# Most of all objects: none of them is a generator of random numbers.
+_PLAIN = {dict, list, tuple, set, frozenset, str, bytes, int, float, bool, type(None), type, type(len), types.FunctionType, types.CodeType,
+          types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType}
 
 
 class Apart:
@@ -18,8 +22,8 @@ class Apart:
     def __init__(self, instances):
         self._found = find_instances() if instances else []
 
-    def become(self, randomness):
-        """In the fork, with bytes that no other process has been given. Raises whatever goes wrong: then it must not go on."""
+    def become(self):
+        """In the fork. Raises whatever goes wrong: then it must not go on."""
         for step in (_libc, _numpy, _openssl, _sqlite, _uuid, _tempfile, _multiprocessing, _times, _threads, _imports):
             step()
         for reseed, instance in self._found:
@@ -38,7 +42,7 @@ def find_instances():
         kinds.append((numpy.RandomState, _reseed_state))
         kinds.append((numpy.BitGenerator, _reseed_bits))
     known = [getattr(sys.modules.get(module), name, None) for module, name in (("random", "_inst"), ("numpy.random.mtrand", "_rand"))]
-    return [(reseed, value) for value in _everything(known) for kind, reseed in kinds if isinstance(value, kind)] if kinds else []
+    return [(reseed, value) for value in _everything(known) for kind, reseed in kinds if issubclass(type(value), kind)] if kinds else []
 
 
 def _everything(but):
@@ -46,13 +50,14 @@ def _everything(but):
     seen = {id(one) for one in but}
     for value in gc.get_objects():
         for one in (value, *gc.get_referents(value)):
-            if id(one) not in seen and type(one).__module__.partition(".")[0] not in ("builtins",):
+            if type(one) not in _PLAIN and id(one) not in seen:
                 seen.add(id(one))
                 yield one
 
 
 def _reseed_random(instance):
-    instance.seed(os.urandom(SEED_BYTES))
+    """By the class's own function: one derived from it may have another."""
+    sys.modules["random"].Random.seed(instance, os.urandom(SEED_BYTES))
 
 
 def _reseed_bits(bits):

@@ -111,7 +111,7 @@ class Orders:
                 raise problem
             self._context.after_fork()
             self._context.resume()
-            self._apart.become(bytes(birth.randomness))
+            self._apart.become()
             if self._is_zygote:
                 self._context.rehearse()
                 self._is_zygote = False
