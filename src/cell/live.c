@@ -280,6 +280,8 @@ void sc_live_network(struct sc_live *live, struct sc_result *result)
 int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
 {
     struct sc_egress *egress = &live->cell.egress;
+    if (egress->pid == 0 && net->mode == SC_NET_NONE)
+        return 0; /* as it is already */
     if (egress->pid == 0 || egress->control < 0)
         return sc_err_usage(err, "network",
                             "network: this cell was made without one, or has lost it: allowed "

@@ -104,6 +104,11 @@ const struct field INTERRUPT_FIELDS[] = {
     {NULL},
 };
 
+const struct field NETWORK_FIELDS[] = {
+    {"network", FIELD_SPEC, "Other rules, in place of those it was started with.", true},
+    {NULL},
+};
+
 static const char *const WHOM[] = {"tree", "main", "group", NULL};
 const struct field SIGNAL_FIELDS[] = {
     {"signal", FIELD_TEXT, "A signal's name, as TERM, INT, KILL, STOP, CONT.", true, 1, 16},

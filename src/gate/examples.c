@@ -19,6 +19,7 @@ static const struct {
     {"POST", ONE "/exec", "{\"command\": [\"uname\", \"-s\"]}"},
     {"POST", ONE "/interrupt", "{}"},
     {"POST", ONE "/keepalive", "{}"},
+    {"PUT", ONE "/network", "{\"network\": {\"mode\": \"none\"}}"},
     {"POST", ONE "/contexts/{context}/restart", "{}"},
     {"POST", ONE "/snapshot", "{}"},
     {"POST", ONE "/fork", "{}"},

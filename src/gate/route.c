@@ -33,6 +33,7 @@ const struct route ROUTES[] = {
     {"POST", ONE "/interrupt", 0, BODY_JSON, NULL, INTERRUPT_FIELDS, handle_interrupt, "sessions", "Interrupt what runs; its state stays.", "Interrupted", 200},
     {"POST", ONE "/keepalive", 0, BODY_JSON, NULL, NULL, handle_keepalive, "sessions", "Set its idle clock back.", "Session", 200},
     {"GET", ONE "/metrics", 0, BODY_NONE, NULL, NULL, handle_session_metrics, "sessions", "What it has used.", "Usage", 200},
+    {"PUT", ONE "/network", 0, BODY_JSON, NULL, NETWORK_FIELDS, handle_network, "sessions", "Change the rules of its network; what they do not allow is cut.", NULL, 204},
     {"GET", ONE "/contexts", 0, BODY_NONE, NULL, NULL, handle_contexts, "sessions", "List its contexts.", "Contexts", 200},
     {"POST", ONE "/contexts/{context}/restart", 0, BODY_JSON, NULL, NULL, handle_context_restart, "sessions", "Forget a context's state.", NULL, 204},
     {"POST", ONE "/snapshot", 0, BODY_JSON, NULL, NULL, handle_unsupported, "sessions", "Not served by this version.", NULL, 501},

@@ -172,6 +172,14 @@ void handle_context_restart(struct request *request)
     ask_and_answer(request, message, MHD_HTTP_NO_CONTENT);
 }
 
+void handle_network(struct request *request)
+{
+    json_t *message = message_of(request, "session.network");
+    if (message)
+        (void)json_object_update(message, request->body);
+    ask_and_answer(request, message, MHD_HTTP_NO_CONTENT);
+}
+
 void handle_interrupt(struct request *request)
 {
     json_t *message = message_of(request, "run.interrupt");
