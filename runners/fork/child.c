@@ -4,7 +4,7 @@
  *
  * Should: end as a program that the cell's own agent started. Must not: run anything of the caller's before
  * the last stage; keep any descriptor but those it was given; go on after a stage that failed. Verified by:
- * claims fork-*.
+ * tests/unit/cell/test_fork.c and test_fork_stages.c.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -11,24 +11,16 @@
  * Nobody but us is believed: the program above may be anybody's code, and the child has its memory.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/fork_order.h"
 #include "base/clock.h"
-#include "base/num.h"
 #include "cell/live_parts.h"
 #include "cell/ready.h"
-#include "cell/run.h"
 
 #define FORK_PATIENCE_NS (30 * SC_NS_PER_S)
 #define ORPHAN_PATIENCE_NS (10 * SC_NS_PER_S)
@@ -122,7 +114,7 @@ int sc_live_adopt(struct sc_live *live, struct sc_live *from, uint16_t from_id, 
 
 /* The child, if there is one, ends without our "go". The agent answers with FAILED, which ends the operation.
  */
-static void fail(struct sc_live *live, const char *stage, const char *object, int code)
+void sc_live_fork_fail(struct sc_live *live, const char *stage, const char *object, int code)
 {
     const struct sc_msg_started nobody = {.pid = 0};
     struct sc_msg_failed *failed = &live->fork.failed;
@@ -141,158 +133,6 @@ void sc_live_fork_failed(struct sc_live *live, struct sc_msg_failed *failed)
 {
     if (live->fork.has_failed)
         *failed = live->fork.failed;
-}
-
-/* ---- the order ---- */
-
-struct packet {
-    struct sc_fork_order order;
-    char cwd[SC_FORK_CWD_MAX];
-};
-
-static void fill_order(struct sc_live *live, struct packet *packet)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    memset(&packet->order, 0, sizeof packet->order);
-    packet->order.version = SC_FORK_VERSION;
-    packet->order.id = live->fork.id;
-    packet->order.flags = live->forkable ? SC_FORK_FORKABLE : 0;
-    packet->order.nice = getpriority(PRIO_PROCESS, 0);
-    packet->order.wall_ns = (int64_t)now.tv_sec * (int64_t)SC_NS_PER_S + now.tv_nsec;
-#ifdef SC_MUTANTS
-    const char *mutant = getenv("SC_FORK_MUTANT");
-    if (mutant)
-        strncpy(packet->order.mutant, mutant, sizeof packet->order.mutant - 1);
-#endif
-    memcpy(packet->cwd, live->fork.cwd, strlen(live->fork.cwd) + 1);
-}
-
-/* v1: `tasks`; v2: the process list, for there is no other way in for who is born already. */
-static int open_groups(struct sc_live *live, int fds[SC_FORK_FDS_MAX])
-{
-    struct sc_space *space = &live->cell.space;
-    if (!space->has_group)
-        return 0;
-    int n = sc_group_task_fds(&space->group, fds + SC_FORK_FD_GROUP);
-    if (n < 0 || !space->group.v2)
-        return n < 0 ? n : 0;
-    if (SC_FORK_FD_GROUP + n >= SC_FORK_FDS_MAX)
-        return -ENOSPC;
-    int *procs = &fds[SC_FORK_FD_GROUP + n];
-    *procs = openat(space->group.v2_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    return *procs < 0 ? -errno : 0;
-}
-
-static int open_own(struct sc_live *live, const struct sc_live_op *op, int fds[SC_FORK_FDS_MAX])
-{
-    const int on = 1;
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return -errno;
-    live->fork.report = ends[0];
-    fds[SC_FORK_FD_REPORT] = ends[1];
-    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
-        return -errno;
-    if (op->flags & SC_COMMAND_SOCKET) {
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-            return -errno;
-        live->fork.socket = ends[0];
-        fds[SC_FORK_FD_SOCKET] = ends[1];
-    }
-    fds[SC_FORK_FD_IMAGE] = fcntl(live->works->image, F_DUPFD_CLOEXEC, 3);
-    return fds[SC_FORK_FD_IMAGE] < 0 ? -errno : open_groups(live, fds);
-}
-
-/* The socket is never waited for: a program that takes no orders has many of them already. */
-static int send_order(int socket, struct packet *packet, const int fds[SC_FORK_FDS_MAX])
-{
-    union {
-        char space[CMSG_SPACE(sizeof(int) * SC_FORK_FDS_MAX)];
-        struct cmsghdr align;
-    } control;
-    int list[SC_FORK_FDS_MAX];
-    size_t n = 0;
-    for (int i = 0; i < SC_FORK_FDS_MAX; i++)
-        if (fds[i] >= 0) {
-            packet->order.fds |= 1u << i;
-            list[n++] = fds[i];
-        }
-    struct iovec part = {packet, sizeof packet->order + strlen(packet->cwd) + 1};
-    struct msghdr msg = {.msg_iov = &part,
-                         .msg_iovlen = 1,
-                         .msg_control = control.space,
-                         .msg_controllen = CMSG_SPACE(sizeof(int) * n)};
-    memset(&control, 0, sizeof control);
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int) * n);
-    memcpy(CMSG_DATA(c), list, sizeof(int) * n);
-    ssize_t sent;
-    do
-        sent = sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent < 0 ? -errno : 0;
-}
-
-static int give_order(struct sc_live *live, struct sc_live_op *op, int fds[SC_FORK_FDS_MAX])
-{
-    struct packet packet;
-    struct sc_live_op *program = live->parent ? sc_live_find(live->parent, live->fork.from) : NULL;
-    if (!program || program->fork_socket < 0)
-        return -ESRCH;
-    int r = open_own(live, op, fds);
-    if (r < 0)
-        return r;
-    live->fork.id = ++live->parent->orders;
-    fill_order(live, &packet);
-    r = getrandom(packet.order.randomness, sizeof packet.order.randomness, 0) ==
-                sizeof packet.order.randomness
-            ? 0
-            : -EIO;
-    if (r == 0)
-        r = send_order(program->fork_socket, &packet, fds);
-    explicit_bzero(packet.order.randomness, sizeof packet.order.randomness);
-    return r;
-}
-
-/* By enum sc_adopt_fd. */
-static const enum sc_fork_fd PLACES[SC_ADOPT_COUNT] = {
-    SC_FORK_FD_IN,     SC_FORK_FD_OUT,  SC_FORK_FD_ERR,    SC_FORK_FD_RUNNER, SC_FORK_FD_USER,
-    SC_FORK_FD_PID,    SC_FORK_FD_TIME, SC_FORK_FD_NET,    SC_FORK_FD_IPC,    SC_FORK_FD_UTS,
-    SC_FORK_FD_CGROUP, SC_FORK_FD_ROOT, SC_FORK_FD_RULESET};
-
-/* What is not there is told as nothing that any file is. */
-static void note_places(struct sc_live *live, const int fds[SC_FORK_FDS_MAX])
-{
-    for (int i = SC_ADOPT_USER; i <= SC_ADOPT_ROOT; i++) {
-        struct sc_live_place *place = &live->fork.places[i];
-        if (fds[PLACES[i]] < 0 || !sc_live_fork_place(fds[PLACES[i]], "", place))
-            *place = (struct sc_live_place){0};
-    }
-}
-
-int sc_live_fork_lent(struct sc_live *live, struct sc_live_op *op, uint32_t mask)
-{
-    int fds[SC_FORK_FDS_MAX];
-    size_t used = 0;
-    if (live->fork.is_ordered || mask >> SC_ADOPT_COUNT || live->n_fds != (size_t)__builtin_popcount(mask))
-        return -EPROTO;
-    for (int i = 0; i < SC_FORK_FDS_MAX; i++)
-        fds[i] = -1;
-    for (int i = 0; i < SC_ADOPT_COUNT; i++)
-        if (mask & 1u << i)
-            fds[PLACES[i]] = live->fds[used++];
-    live->n_fds = 0;
-    note_places(live, fds);
-    live->fork.is_ordered = true;
-    int r = live->fork.has_failed ? 0 : give_order(live, op, fds);
-    for (int i = 0; i < SC_FORK_FDS_MAX; i++)
-        sc_close(&fds[i]);
-    if (r < 0)
-        fail(live, "fork", r == -EAGAIN ? "the program has too many orders to fork already" : "order", r);
-    return 0;
 }
 
 /* ---- answer and report ---- */
@@ -315,7 +155,8 @@ static void take_answer(struct sc_live *live, const struct sc_live_op *op, struc
         return; /* nobody waits for it any more */
     child->fork.has_answer = true;
     if (answer->code != 0 || answer->pid <= 0)
-        fail(child, answer->step, answer->object, sc_is_errno(answer->code) ? answer->code : -EPROTO);
+        sc_live_fork_fail(child, answer->step, answer->object,
+                          sc_is_errno(answer->code) ? answer->code : -EPROTO);
     child->fork.above = answer->pid;
     look_whether_it_may_go(child);
     sc_live_watch(child);
@@ -329,7 +170,7 @@ static void lose_socket(struct sc_live *live, struct sc_live_op *op)
     sc_close(&op->fork_socket);
     for (struct sc_live *child = live->children; child; child = child->other)
         if (child->fork.op && child->fork.from == op->id && !child->fork.has_answer) {
-            fail(child, "fork", "the program that was to be forked has ended", -ESRCH);
+            sc_live_fork_fail(child, "fork", "the program that was to be forked has ended", -ESRCH);
             sc_live_watch(child);
         }
 }
@@ -397,7 +238,8 @@ static void take_report(struct sc_live *live, struct told *told)
     struct sc_fork_report *report = &told->report;
     report->step[sizeof report->step - 1] = report->object[sizeof report->object - 1] = '\0';
     if (report->code != 0) {
-        fail(live, report->step, report->object, sc_is_errno(report->code) ? report->code : -EPROTO);
+        sc_live_fork_fail(live, report->step, report->object,
+                          sc_is_errno(report->code) ? report->code : -EPROTO);
         return;
     }
     live->fork.has_report = true;
@@ -418,7 +260,7 @@ void sc_live_fork_report(struct sc_live *live)
         /* The program's answer may tell more. */
         close_report(live);
         if (live->fork.has_answer)
-            fail(live, "fork", "the child ended before it was sealed", -ECHILD);
+            sc_live_fork_fail(live, "fork", "the child ended before it was sealed", -ECHILD);
         else
             live->fork.has_ended = true;
     }
@@ -435,13 +277,13 @@ static void look_whether_it_may_go(struct sc_live *live)
     if (fork->has_failed || fork->may_go || !fork->has_answer)
         return;
     if (fork->has_ended)
-        fail(live, "fork", "the child ended before it was sealed", -ECHILD);
+        sc_live_fork_fail(live, "fork", "the child ended before it was sealed", -ECHILD);
     if (!fork->has_report || fork->has_failed)
         return;
     bool has_filter = fork->listener >= 0 || live->forkable;
     int r = has_filter ? sc_live_fork_check(live, fork->sender, &adopted.pid, &what) : -EPERM;
     if (r == -ESRCH)
-        fail(live, "fork", "the child ended before it was sealed", -ECHILD);
+        sc_live_fork_fail(live, "fork", "the child ended before it was sealed", -ECHILD);
     else if (r < 0)
         end_for(live, has_filter ? what : "its filter has no listener");
     if (r < 0)
@@ -547,5 +389,5 @@ void sc_live_fork_clock(struct sc_live *live, uint64_t now)
         sc_live_end(live, SC_STATUS_SANDBOX_ERROR,
                     "how the process that was forked into the cell ended was not told");
     else
-        fail(live, "fork", "the program does not answer", -ETIMEDOUT);
+        sc_live_fork_fail(live, "fork", "the program does not answer", -ETIMEDOUT);
 }

@@ -172,7 +172,7 @@ bool sc_live_has_room(const struct sc_live *live, size_t len);
 
 /* live.c: waits for a source with its descriptor; SC_LIVE_UNWATCHED: no more. */
 void sc_live_watch_source(struct sc_live *live, unsigned source, int fd, uint32_t events);
-/* live_fork.c: what else is watched, and when the next of it is due. */
+/* live_fork.c, and `lent` in live_fork_order.c: what else is watched, and when the next of it is due. */
 void sc_live_fork_watch(struct sc_live *live);
 uint64_t sc_live_fork_next_ns(const struct sc_live *live);
 void sc_live_fork_clock(struct sc_live *live, uint64_t now);
@@ -184,6 +184,8 @@ int sc_live_fork_exited(struct sc_live *live, struct sc_live_op *op, const struc
 /* True: `gone` has to wait until `exited` was told. */
 bool sc_live_fork_gone(struct sc_live *live, struct sc_live_op *op);
 void sc_live_fork_failed(struct sc_live *live, struct sc_msg_failed *failed);
+/* It does not come: the child, if there is one, ends without our "go". */
+void sc_live_fork_fail(struct sc_live *live, const char *stage, const char *object, int code);
 void sc_live_fork_orphan(struct sc_live *live, const struct sc_live_op *op,
                          const struct sc_msg_orphan *orphan);
 /* Readable: the report's socket, or a program's fork socket. */
