@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/docker.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/say.h"
@@ -71,6 +72,8 @@ int main(int argc, char **argv)
     struct sc_err err = {0};
     if (fill_standard_descriptors() < 0)
         return SC_CLI_EXIT_FAILED;
+    if (sc_cli_is_docker(argv[0]))
+        return sc_cli_docker(argv + 1);
     if (argc < 2) {
         sc_cli_say("needs a command; `snapcell help` lists them");
         return SC_CLI_EXIT_USAGE;
