@@ -9,7 +9,7 @@
 /* Should: leave a process that cannot open, connect, start or signal anything, with no capability, as `uid`
  * (0: stay who we are). Must not: go on when a stage fails, but for Landlock on a kernel that has none: the
  * filter alone then holds the same (no open, no connect).
- * Verified by: tests/gate/test_seal.py. */
+ * Verified by: tests/unit/cli/test_gate_seal.c, tests/gate/test_serve.py. */
 int sc_gate_seal(uid_t uid, unsigned descriptors, struct sc_err *err);
 
 #endif

@@ -354,7 +354,8 @@ void command_unfed(struct request *request);
     X(openapi)                                                                                               \
     X(docs)                                                                                                  \
     X(metrics)                                                                                               \
-    X(run) X(check) X(session_create) X(session_list) X(session_get) X(session_delete) X(session_run)        \
+    X(run)                                                                                                   \
+    X(check) X(session_create) X(session_list) X(session_get) X(session_delete) X(session_run)               \
         X(session_exec) X(session_metrics) X(contexts) X(context_restart) X(network) X(interrupt)            \
             X(keepalive) X(unsupported) X(command_start) X(command_list) X(command_stdin) X(command_signal)  \
                 X(command_resize) X(file_read) X(file_write) X(file_remove) X(file_change) X(list) X(stat)   \

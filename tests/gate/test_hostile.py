@@ -1,5 +1,4 @@
 """Clients that mean no good: what they send is refused or cut off, and nobody else notices."""
-import contextlib
 import json
 import os
 import socket
@@ -106,17 +105,18 @@ def test_requests_in_one_piece_are_answered_in_order(raw):
     assert [x[:3] for x in got.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
 
 
-@pytest.mark.parametrize("data", [b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET  HTTP/1.1\r\nHost: x\r\n\r\n",
+@pytest.mark.parametrize("data", [b"G\0T / HTTP/1.1\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET  HTTP/1.1\r\nHost: x\r\n\r\n",
                                   b"\xff\xfe GET / HTTP/1.1\r\n\r\n", b"POST /v1/run HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: x\r\n\r\nzz\r\n",
                                   b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-                         ids=["zeros", "no-version", "odd-version", "no-path", "no-method", "no-chunk", "http2"])
+                         ids=["a-nul", "no-version", "odd-version", "no-path", "no-method", "no-chunk", "http2"])
 def test_no_http(raw, data):
     connection = raw()
     connection.send(data)
-    with contextlib.suppress(OSError):  # it may have been cut off already
-        connection.sock.shutdown(socket.SHUT_WR)
-    got = connection.read()
-    assert got == b"" or int(got.split(b" ")[1]) >= 400, got
+    try:
+        status = connection.status()
+    except ConnectionResetError:
+        status = None
+    assert status is None or status >= 400, status
 
 
 def test_huge_headers(raw):

@@ -1,0 +1,167 @@
+/* The bodies and queries that clients send: tables of their fields. Fields that name something of the host
+ * are in none: nobody who comes by HTTP has a host path to name. */
+#include "gate/body.h"
+
+/* clang-format off */
+const struct field RUN_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
+    {"language", FIELD_SPEC, "Language of the code."},
+    {"code", FIELD_SPEC, "Source text to run."},
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell, in the place of code."},
+    {"args", FIELD_SPEC, "Arguments behind the code; mode plain."},
+    {"env", FIELD_SPEC, "Variables added to the cell's own."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where the program starts."},
+    {"stdin", FIELD_SPEC, "What the program reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"files", FIELD_SPEC, "Files put into the work folder."},
+    {"limits", FIELD_SPEC, "Limits of the cell."},
+    {"profile", FIELD_SPEC, "System calls that are allowed."},
+    {"overflow", FIELD_SPEC, "What happens when output passes its limit."},
+    {"disk_backing", FIELD_SPEC, "Where the work folder lies."},
+    {"allow_degraded", FIELD_SPEC, "What this run may go without."},
+    {"template", FIELD_SPEC, "A template from which what is not said here is taken."},
+    {"network", FIELD_SPEC, "Rules of the network."},
+    {"mode", FIELD_SPEC,
+     "plain, rich or restricted. Default: rich where the language has it and nothing but code is given."},
+    {"validate", FIELD_SPEC, "Whether the source is read before it runs."},
+    {NULL},
+};
+
+const struct field SESSION_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
+    {"name", FIELD_NAME, "Its name in the place of a random id; free among the caller's sessions."},
+    {"idle_ms", FIELD_NUMBER, "It ends after so long without a request.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_IDLE_MS_MAX},
+    {"total_ms", FIELD_NUMBER, "It ends after so long in any case.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_TOTAL_MS_MAX},
+    {"metadata", FIELD_LABELS, "Texts that are kept with the session and told again."},
+    {"env", FIELD_SPEC, "Variables added to the cell's own."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where programs start."},
+    {"files", FIELD_SPEC, "Files put into the work folder."},
+    {"limits", FIELD_SPEC, "Limits of the cell."},
+    {"profile", FIELD_SPEC, "System calls that are allowed."},
+    {"overflow", FIELD_SPEC, "What happens when output passes its limit."},
+    {"disk_backing", FIELD_SPEC, "Where the work folder lies."},
+    {"allow_degraded", FIELD_SPEC, "What this session may go without."},
+    {"template", FIELD_SPEC, "A template from which what is not said here is taken."},
+    {"network", FIELD_SPEC, "Rules of the network."},
+    {"validate", FIELD_SPEC, "Whether source is read before it runs."},
+    {NULL},
+};
+
+const struct field CODE_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code."},
+    {"code", FIELD_SPEC, "Source text to run.", true},
+    {"context", FIELD_NAME, "The interpreter that keeps its variables; default: the language's own."},
+    {"mode", FIELD_SPEC, "rich or restricted. Default rich."},
+    {"validate", FIELD_SPEC, "Whether the source is read before it runs."},
+    {"stdin", FIELD_SPEC, "What the code reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"limits", FIELD_SPEC, "wall_ms, cpu_ms, stdout_bytes, stderr_bytes of this run."},
+    {NULL},
+};
+
+const struct field EXEC_FIELDS[] = {
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell.", true},
+    {"env", FIELD_SPEC, "Variables added to the session's."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where it starts."},
+    {"stdin", FIELD_SPEC, "What it reads on stdin."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"limits", FIELD_SPEC, "wall_ms, cpu_ms, stdout_bytes, stderr_bytes of this command."},
+    {NULL},
+};
+
+const struct field COMMAND_FIELDS[] = {
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell.", true},
+    {"env", FIELD_SPEC, "Variables added to the session's."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where it starts."},
+    {"limits", FIELD_SPEC, "wall_ms, stdout_bytes, stderr_bytes of this command."},
+    {"pty", FIELD_BOOL, "It gets a terminal of the cell's own."},
+    {"rows", FIELD_INTEGER, "Of the terminal.", false, 1, 10000},
+    {"cols", FIELD_INTEGER, "Of the terminal.", false, 1, 10000},
+    {"stdin", FIELD_BOOL, "Whether input will follow. Default false: stdin is at its end."},
+    {"background", FIELD_BOOL, "It goes on by itself; its output is dropped."},
+    {NULL},
+};
+
+const struct field CHECK_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code.", true},
+    {"code", FIELD_SPEC, "Source text to read.", true},
+    {"validate", FIELD_SPEC, "Rule sets and lists. Default: the set default."},
+    {"allow_degraded", FIELD_SPEC, "What the cell in which it is read may go without."},
+    {NULL},
+};
+
+const struct field INTERRUPT_FIELDS[] = {
+    {"context", FIELD_NAME, "Only what runs in this context. Default: in all."},
+    {NULL},
+};
+
+const struct field NETWORK_FIELDS[] = {
+    {"network", FIELD_SPEC, "Other rules, in place of those it was started with.", true},
+    {NULL},
+};
+
+static const char *const WHOM[] = {"tree", "main", "group", NULL};
+const struct field SIGNAL_FIELDS[] = {
+    {"signal", FIELD_TEXT, "A signal's name, as TERM, INT, KILL, STOP, CONT.", true, 1, 16},
+    {"whom", FIELD_WORD, "The command and all that came from it, it alone, or its process group.", .words = WHOM},
+    {NULL},
+};
+
+const struct field RESIZE_FIELDS[] = {
+    {"rows", FIELD_INTEGER, "Of the terminal.", true, 1, 10000},
+    {"cols", FIELD_INTEGER, "Of the terminal.", true, 1, 10000},
+    {NULL},
+};
+
+#define PATH_MOST 4095
+const struct field CHANGE_FIELDS[] = {
+    {"to", FIELD_TEXT, "Its new path, as rename(2) does it.", false, 1, PATH_MOST},
+    {"mode", FIELD_MODE, "Its new permission bits, as octal text."},
+    {NULL},
+};
+
+const struct field LIST_QUERY[] = {
+    {"prefix", FIELD_NAME, "Only those whose id or name begins so."},
+    {"metadata", FIELD_TEXT, "Only those with this metadata: NAME or NAME=VALUE.", false, 1, 400},
+    {"limit", FIELD_INTEGER, "At most so many.", false, 1, 100000},
+    {NULL},
+};
+
+const struct field PATH_QUERY[] = {
+    {"path", FIELD_TEXT, "In the cell: absolute, or below the work folder, which is also the default.", false, 1, PATH_MOST},
+    {NULL},
+};
+
+#define SIZE_MOST 9007199254740992.0
+const struct field READ_QUERY[] = {
+    {"offset", FIELD_INTEGER, "Bytes that are left out at the beginning.", false, 0, SIZE_MOST},
+    {"length", FIELD_INTEGER, "At most so many bytes.", false, 0, SIZE_MOST},
+    {NULL},
+};
+
+const struct field WRITE_QUERY[] = {
+    {"mode", FIELD_MODE, "Permission bits of a file that is made, as octal text. Default 0644."},
+    {"append", FIELD_BOOL, "Behind what is there, in the place of replacing it."},
+    {NULL},
+};
+
+const struct field MKDIR_QUERY[] = {
+    {"mode", FIELD_MODE, "Permission bits, as octal text. Default 0755."},
+    {"parents", FIELD_BOOL, "Also the folders above it; one that is there is fine."},
+    {NULL},
+};
+
+const struct field REMOVE_QUERY[] = {
+    {"recursive", FIELD_BOOL, "Also a folder with all that is in it."},
+    {NULL},
+};
+
+const struct field STDIN_QUERY[] = {
+    {"end", FIELD_BOOL, "The input is at its end with this body."},
+    {NULL},
+};
+/* clang-format on */
