@@ -417,7 +417,7 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
                    struct sc_keeper_request *request)
 {
     struct tenant *tenant = caller->tenant;
-    struct need need;
+    struct need need = {0};
     struct sc_err err = {0};
     char *no = NULL;
     if (find_need(request, &need, &err) < 0)

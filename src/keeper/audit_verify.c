@@ -155,7 +155,7 @@ int sc_audit_verify(int state, uint64_t seq, const char *hash, struct sc_audit_r
         close(folder);
         return sc_err_sys(err, r, "audit");
     }
-    for (size_t i = 0; names[i]; i++) {
+    for (size_t i = 0; names && names[i]; i++) {
         if (r == 0)
             r = take_file(&chain, folder, names[i], err);
         free(names[i]);
