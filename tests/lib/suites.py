@@ -265,7 +265,7 @@ SUITES = {
     "unit": unit,
     "runners": runners,
     "check": check,
-    "cli": pytest("cli", 10 * MINUTE, security=False),
+    "cli": pytest("cli", 20 * MINUTE, security=False),
     "gate": pytest("gate", 10 * MINUTE, security=True),
     "clients": clients,
     "openapi": openapi,
