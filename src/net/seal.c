@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -54,6 +55,14 @@ static int confine_files(void)
     return r;
 }
 
+/* Also what could only be inherited. */
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
 static int filter_calls(void)
 {
     const struct sc_filter *filter = &sc_filters_built[0];
@@ -71,6 +80,9 @@ int sc_egress_seal(bool landlock, const char **ret_step)
     if (prctl(PR_SET_NAME, "snapcell-egress", 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return -errno;
+    r = drop_capabilities();
+    if (r < 0)
+        return r;
     *ret_step = "landlock";
     r = landlock ? confine_files() : 0;
     if (r < 0)
