@@ -14,8 +14,8 @@
  *
  * The parent cell's programs see second, builder and agent among their processes. Agent and builder are not
  * dumpable and were started outside, so they cannot look into them; before Linux 6.12 they may stop or kill
- * them (rootless, or once in the child's user namespace): then the supervisor, which waits for a limited
- * time, gives up the child.
+ * them (rootless, or once in the child's user namespace): then the midwife, which waits for a limited time,
+ * ends all of them, and the supervisor gives up the child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +37,9 @@
 /* What the builder hands over, in this order; the last only where the plan has it. */
 enum { BUILT_ROOT, BUILT_MOUNT_NS, BUILT_WORK, BUILT_TMP, BUILT_SHM, BUILT_PROC, BUILT_COUNT };
 
+/* Less than the supervisor waits (make_child.c). */
+#define BIRTH_SECONDS 4
+
 struct built {
     int32_t code;
     char object[96];
@@ -48,6 +51,8 @@ struct birth {
     int builder_end;      /* of the stream whose other end is SC_SLOT_BUILDER */
     int proc;             /* a /proc of the supervisor's, where each of us finds itself */
     int agent, pid_ns;    /* pidfd, and its pid namespace */
+    int second;           /* pidfd */
+    pid_t builder;
     struct sc_midwife_report report;
 };
 
@@ -60,11 +65,23 @@ __attribute__((noreturn)) static void tell_supervisor(struct birth *birth)
     _exit(sc_send_fds(SC_SLOT_MIDWIFE, &birth->report, sizeof birth->report, fds, n) < 0);
 }
 
+/* A program of the parent cell may have stopped one of them: for who waits, they are dead then. */
+static struct birth *held_up;
+static void give_up(int number)
+{
+    (void)number;
+    if (held_up->second >= 0)
+        sc_sys_pidfd_kill(held_up->second, SIGKILL);
+    if (held_up->agent >= 0)
+        sc_sys_pidfd_kill(held_up->agent, SIGKILL);
+    if (held_up->builder > 0)
+        kill(held_up->builder, SIGKILL);
+}
+
 __attribute__((noreturn)) static void fail(struct birth *birth, const char *object, int code)
 {
     sc_agent_describe(&birth->report.failed, "birth", object, code);
-    if (birth->agent >= 0)
-        sc_sys_pidfd_kill(birth->agent, SIGKILL);
+    give_up(0);
     tell_supervisor(birth);
 }
 
@@ -243,7 +260,7 @@ static int bear(struct birth *birth)
 {
     if (setns(SC_SLOT_PARENT, CLONE_NEWPID) < 0)
         fail(birth, "parent's pid namespace", -errno);
-    struct sc_clone_args args = {.flags = CLONE_PARENT};
+    struct sc_clone_args args = {.flags = CLONE_PARENT | CLONE_PIDFD, .pidfd = (uintptr_t)&birth->second};
     long pid = syscall(SYS_clone3, &args, sizeof args);
     if (pid < 0)
         fail(birth, "second process", -errno);
@@ -256,6 +273,8 @@ static int bear(struct birth *birth)
     size_t n = 1;
     ssize_t size = sc_recv_fds(birth->second_socket[0], &birth->report.failed, sizeof birth->report.failed,
                                &birth->agent, &n);
+    /* It has said all that it has to say; whatever holds it up, nobody waits for it. */
+    sc_sys_pidfd_kill(birth->second, SIGKILL);
     if (size != (ssize_t)sizeof birth->report.failed)
         fail(birth, "second process ended", -ECHILD);
     if (birth->report.failed.code < 0)
@@ -278,7 +297,7 @@ static void have_built(struct birth *birth)
     }
     if (setns(birth->pid_ns, CLONE_NEWPID) < 0)
         fail(birth, "pid namespace", -errno);
-    pid_t pid = fork();
+    pid_t pid = birth->builder = fork();
     if (pid == 0)
         be_builder(birth);
     if (pid < 0)
@@ -287,20 +306,26 @@ static void have_built(struct birth *birth)
     while (waitpid(pid, &status, __WALL) < 0)
         if (errno != EINTR)
             fail(birth, "builder", -errno);
+    birth->builder = 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail(birth, "builder ended", -ECHILD);
 }
 
 void sc_enter_be_born(struct sc_enter *enter)
 {
-    struct birth birth = {.enter = enter, .agent = -1, .pid_ns = -1};
+    struct birth birth = {.enter = enter, .agent = -1, .pid_ns = -1, .second = -1};
+    held_up = &birth;
     int r = stand_with_owner(&birth);
     if (r == 0)
         r = open_sockets(&birth);
     if (r < 0)
         fail(&birth, enter->object, r);
-    if (bear(&birth))
+    signal(SIGALRM, give_up);
+    alarm(BIRTH_SECONDS);
+    if (bear(&birth)) {
+        signal(SIGALRM, SIG_DFL);
         return;
+    }
     have_built(&birth);
     tell_supervisor(&birth);
 }
