@@ -13,7 +13,7 @@
 #include "gate/visit.h"
 #include "spec/json_read.h"
 
-#define HEADERS_MAX (32u * 1024)      /* of one connection: request line, headers, libmicrohttpd's own */
+#define HEADERS_MAX (64u * 1024)      /* of one connection: request line, headers, libmicrohttpd's own */
 #define IDLE_S 75                     /* nothing comes and nothing goes */
 #define HEADERS_NS (90 * SC_NS_PER_S) /* a request's headers are whole by then, or the connection ends */
 #define BODY_NS (300 * SC_NS_PER_S)   /* the same of a body that is kept */

@@ -136,7 +136,7 @@ const struct field PATH_QUERY[] = {
     {NULL},
 };
 
-#define SIZE_MOST 9007199254740992.0
+#define SIZE_MOST 9007199254740991.0 /* the largest that a double tells from its neighbours */
 const struct field READ_QUERY[] = {
     {"offset", FIELD_INTEGER, "Bytes that are left out at the beginning.", false, 0, SIZE_MOST},
     {"length", FIELD_INTEGER, "At most so many bytes.", false, 0, SIZE_MOST},
