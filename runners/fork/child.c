@@ -230,6 +230,10 @@ static void tell(struct birth *birth)
     }
     if (sendmsg(birth->task->fds[SC_FORK_FD_REPORT], &msg, MSG_NOSIGNAL) != (ssize_t)sizeof report)
         _exit(1);
+    /* It may stand at the number of a stream that this process does not have, which nobody closes. */
+    if (birth->enter.listener >= 0)
+        close(birth->enter.listener);
+    birth->enter.listener = -1;
 }
 
 static void wait_for_go(int report)
