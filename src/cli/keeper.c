@@ -110,6 +110,7 @@ static int parse_admission(const struct sc_cli_args *args, struct sc_keeper_opti
                                                     .io_full = SC_PRESSURE_IO_FULL,
                                                     .load = SC_PRESSURE_LOAD,
                                                     .free = SC_PRESSURE_FREE};
+    options->zygotes = args->flags & SC_FLAG_ZYGOTES;
     options->audit_strict = args->flags & SC_FLAG_AUDIT_STRICT;
     int r = parse_audit_size(args->texts[SC_TEXT_AUDIT_SIZE], options, err);
     if (r == 0)

@@ -156,6 +156,8 @@ static const struct sc_cli_option OPTIONS[] = {
      "Start no more cells for tenants while less of the machine's memory is free (0 to 100; default 5)."},
     {"max-load", 0, "LOAD", SERVICE, SC_CLI_KEEPER | SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_MAX_LOAD,
      "The same while the load for each processor is higher, where the kernel tells no pressure (default 16)."},
+    {"zygotes", 0, NULL, SERVICE, SC_CLI_KEEPER | SC_CLI_SERVE, SC_OPTION_FLAG, SC_FLAG_ZYGOTES,
+     "Make the cells that wait, and those of a burst, with forks of an interpreter that has loaded everything once (docs/warm-cells.md)."},
     {"audit-strict", 0, NULL, SERVICE, SC_CLI_KEEPER | SC_CLI_SERVE, SC_OPTION_FLAG, SC_FLAG_AUDIT_STRICT,
      "Do no work for tenants while the audit stream can not be written."},
     {"audit-size", 0, "SIZE", SERVICE, SC_CLI_KEEPER | SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_AUDIT_SIZE,

@@ -35,6 +35,7 @@ enum sc_cli_flag {
     SC_FLAG_MEMORY = 1 << 13,
     SC_FLAG_SAME_ONCE = 1 << 14,
     SC_FLAG_STOP_FIRST = 1 << 15,
+    SC_FLAG_ZYGOTES = 1 << 16,
 };
 
 enum sc_cli_text {

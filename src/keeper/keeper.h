@@ -27,6 +27,7 @@ struct sc_keeper_options {
     unsigned queue;                     /* requests of tenants that wait for their turn */
     struct sc_pressure_bounds pressure; /* beyond them no more cells are handed out to tenants */
     int gate_fd;                        /* the door: docs/keeper.md, "Gates"; -1: no gate */
+    bool zygotes;                       /* parked cells are forks of an interpreter that is kept for it */
     bool audit_strict;                  /* no work for tenants while the audit stream can not be written */
     uint64_t audit_rotate;              /* bytes of a file of it */
     const char *state;                  /* the state folder; NULL: sc_state_path. Used with a gate only */

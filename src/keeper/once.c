@@ -52,7 +52,7 @@ static int run(struct call *call, struct sc_err *err)
     };
     call->session->before_ns = sc_now_ns() - call->session->since_ns;
     const struct sc_task_events *events =
-        call->session->start == SC_START_WARM ? &ONCE_WARM_EVENTS : &TASK_EVENTS;
+        call->session->start != SC_START_COLD ? &ONCE_WARM_EVENTS : &TASK_EVENTS;
     int r = sc_session_run(session, &run, events, call, &call->task, err);
     free(env);
     /* What was cancelled while its files went in has a result like any other. */
@@ -81,7 +81,7 @@ static void on_files(void *userdata, int r, const struct sc_err *err)
 {
     struct call *call = userdata;
     struct sc_err story = {0};
-    if (r == -EPIPE && call->session->start == SC_START_WARM)
+    if (r == -EPIPE && call->session->start != SC_START_COLD)
         once_unserved(call);
     else if (r == -EPIPE)
         sc_session_end(call->session->session); /* its end answers */
@@ -121,13 +121,29 @@ static void tell_template(const struct shape *shape, struct sc_result *result)
         result->trouble = strdup(trouble);
 }
 
+/* One that failed was served by an interpreter that was started. */
+static void tell_fork(struct keeper_session *session, const struct call *call)
+{
+    const struct sc_spec *spec = spec_of(call);
+    if (session->start != SC_START_FORK)
+        return;
+    bool is_forked = sc_session_is_forked(session->session, spec->lang, spec->mode);
+    sc_pool_note_fork(session->shape->pool, is_forked);
+    if (is_forked)
+        return;
+    session->start = SC_START_COLD;
+    session->zygote_age_ns = 0;
+}
+
 void once_done(struct call *call, struct sc_result *result)
 {
     struct keeper_session *session = call->session;
     if (call->request.verb != SC_KEEPER_ONCE)
         return;
+    tell_fork(session, call);
     result->start = session->start;
     result->parked_ns = session->parked_ns;
+    result->zygote_age_ns = session->zygote_age_ns;
     tell_template(session->shape, result);
     /* All that passed from the request to the hand-over. */
     result->usage.start_ns += result->usage.queue_ns + session->before_ns;

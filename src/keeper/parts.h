@@ -255,6 +255,7 @@ struct keeper_session {
     bool is_resumed, is_paused, is_forgotten; /* the last: what lies on disk goes with it */
     uint64_t paused_bytes;
     enum sc_start start;
+    uint64_t zygote_age_ns;
     uint64_t parked_ns, before_ns; /* from the request to the hand-over */
     struct event *readable, *timer;
     TAILQ_HEAD(, call) calls;
@@ -334,6 +335,9 @@ struct shape {
     struct sc_host host;
     struct sc_plan *plan;
     struct sc_works *works;
+    struct sc_spec fork_spec; /* the same, forkable: of its zygotes */
+    struct sc_plan *fork_plan;
+    struct sc_works *fork_works;
     struct sc_prelude prelude; /* that the pool's interpreters load */
     bool is_own_prelude;       /* all of it is the template's */
     bool is_noted;             /* its trouble stands in the store */
@@ -350,7 +354,7 @@ int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **
 void shape_let_go(struct shape *shape); /* one user less; NULL is fine */
 /* A parked cell, or NULL. */
 struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
-                              const struct sc_session_events *events, uint64_t *ret_parked_ns);
+                              const struct sc_session_events *events, struct sc_pool_origin *ret_origin);
 unsigned warm_parked(const struct keeper *keeper); /* cells of all pools */
 int warm_open(struct keeper *keeper);
 void warm_close(struct keeper *keeper); /* after the sessions */

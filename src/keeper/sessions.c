@@ -159,9 +159,12 @@ static int open_once_cell(struct keeper_session *session, struct sc_err *err)
         .idle_ns = ONCE_NS, .total_ns = 2 * ONCE_NS, .end_on_memory = true};
     const struct sc_session_events events = {.userdata = session, .ended = on_ended};
     struct shape *shape = session->shape;
+    struct sc_pool_origin origin = {0};
     if (session->cells_lost < PARKED_TRIES)
-        session->session = shape_take(shape, &options, &events, &session->parked_ns);
-    session->start = session->session ? SC_START_WARM : SC_START_COLD;
+        session->session = shape_take(shape, &options, &events, &origin);
+    session->start = session->session ? origin.kind : SC_START_COLD;
+    session->parked_ns = origin.parked_ns;
+    session->zygote_age_ns = origin.zygote_age_ns;
     int r = session->session ? 0 : sc_session_open(shape->works, &options, &events, &session->session, err);
     return r < 0 ? r : watch(session, err);
 }

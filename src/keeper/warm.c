@@ -30,6 +30,9 @@ static void shape_free(struct shape *shape)
     if (shape->timer)
         event_free(shape->timer);
     sc_pool_free(shape->pool);
+    sc_works_free(shape->fork_works);
+    sc_plan_free(shape->fork_plan);
+    sc_spec_fini(&shape->fork_spec);
     sc_works_free(shape->works);
     sc_plan_free(shape->plan);
     sc_spec_fini(&shape->spec);
@@ -201,8 +204,13 @@ static void give_back(struct keeper *keeper)
         if (sc_pool_size(shape->pool) > 0 && (!giver || shape->used_ns < giver->used_ns))
             giver = shape;
     }
-    if (!giver)
+    if (!giver) {
+        TAILQ_FOREACH(shape, &keeper->shapes, entry)
+        {
+            sc_pool_retire(shape->pool);
+        }
         return;
+    }
     sc_pool_give_up(giver->pool);
     arm_pool(giver);
     arm(keeper->refill, sc_now_ns() + PRESSED_NS);
@@ -281,6 +289,9 @@ static struct sc_pool_options pool_options(const struct shape *shape, const stru
     unsigned most = shape->keeper->options->pool;
     struct sc_pool_options options = {
         .works = shape->works,
+        .fork_works = shape->fork_works,
+        .zygote_age_ns = wanted->recycle_ns,
+        .zygote_forks = wanted->recycle_runs,
         .lang = shape->plan->lang,
         .mode = shape->spec.mode,
         .prelude = sc_prelude_is_empty(&shape->prelude) ? NULL : &shape->prelude,
@@ -312,6 +323,17 @@ struct wish {
     const struct sc_strv *imports;
 };
 
+/* Where a zygote cannot be had, the pool does without. The spec has been checked. */
+static void make_fork_works(struct shape *shape)
+{
+    struct sc_err err = {0};
+    if (sc_spec_copy(&shape->spec, &shape->fork_spec) < 0)
+        return;
+    shape->fork_spec.forkable = true;
+    if (sc_plan_make(&shape->fork_spec, &shape->host, &shape->fork_plan, &err) == 0)
+        (void)sc_works_new(shape->fork_plan, &shape->fork_works, &err);
+}
+
 static int make_prelude(struct shape *shape, const struct wish *wish, struct sc_err *err)
 {
     int r = sc_prelude_of(wish->recipe, wish->imports, shape->spec.lang, &shape->prelude);
@@ -339,6 +361,8 @@ static int make_shape(const struct wish *wish, struct sc_spec *spec, char *key, 
     int r = make_plan(shape, err);
     if (r == 0 && key)
         r = make_prelude(shape, wish, err);
+    if (r == 0 && key && keeper->options->zygotes)
+        make_fork_works(shape);
     if (r == 0 && key)
         r = make_pool(shape, &wish->recipe->pool, err);
     if (r < 0) {
@@ -461,11 +485,11 @@ int shape_get(const struct caller *caller, struct sc_spec *spec, struct shape **
 }
 
 struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
-                              const struct sc_session_events *events, uint64_t *ret_parked_ns)
+                              const struct sc_session_events *events, struct sc_pool_origin *ret_origin)
 {
     if (!shape->pool)
         return NULL;
-    struct sc_session *session = sc_pool_take(shape->pool, options, events, ret_parked_ns);
+    struct sc_session *session = sc_pool_take(shape->pool, options, events, ret_origin);
     arm_pool(shape);
     return session;
 }

@@ -13,13 +13,15 @@
 
 struct parked {
     struct sc_session *session;
-    uint64_t since_ns; /* its making; from when it is ready, that */
+    uint64_t since_ns;       /* its making; from when it is ready, that */
+    uint64_t zygote_born_ns; /* 0: its interpreter was started */
     bool ready;
 };
 
 struct sc_pool {
     struct sc_pool_options options; /* resolved */
     int epoll;
+    struct sc_nursery nursery;
     struct parked cells[SC_POOL_MOST]; /* by age, the oldest first */
     unsigned n_cells, wanted;
     unsigned spare; /* the fewest ready ones of this period */
@@ -90,6 +92,9 @@ static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
         prepared = sc_session_is_prepared(cell->session, pool->options.lang, pool->options.mode);
     if (prepared == -EBADMSG)
         note_trouble(pool, sc_session_trouble(cell->session));
+    bool is_of_now = cell->zygote_born_ns && cell->zygote_born_ns == pool->nursery.zygote.since_ns;
+    if (is_of_now && prepared != 0 && !cell->ready)
+        sc_nursery_note(&pool->nursery, prepared > 0);
     if (prepared > 0 && !cell->ready) {
         cell->ready = true;
         cell->since_ns = now;
@@ -119,6 +124,15 @@ int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool
         free(pool);
         return sc_err_sys(err, r, "pool");
     }
+    const struct sc_nursery_options nursery = {
+        .works = options->fork_works,
+        .lang = options->lang,
+        .mode = options->mode,
+        .prelude = options->prelude,
+        .age_ns = options->zygote_age_ns,
+        .forks = options->zygote_forks,
+    };
+    sc_nursery_init(&pool->nursery, &nursery, pool->epoll);
     begin_period(pool, sc_now_ns());
     *ret_pool = pool;
     return 0;
@@ -130,6 +144,7 @@ void sc_pool_free(struct sc_pool *pool)
         return;
     while (pool->n_cells > 0)
         drop(pool, pool->n_cells - 1);
+    sc_nursery_fini(&pool->nursery);
     sc_close(&pool->epoll);
     free(pool->trouble);
     free(pool);
@@ -155,6 +170,7 @@ unsigned sc_pool_wanted(const struct sc_pool *pool)
 uint64_t sc_pool_next_ns(const struct sc_pool *pool)
 {
     uint64_t next = pool->wanted > 0 ? pool->period_end_ns : UINT64_MAX;
+    next = sc_min_u64(next, sc_nursery_next_ns(&pool->nursery));
     for (unsigned i = 0; i < pool->n_cells; i++) {
         const struct parked *cell = &pool->cells[i];
         next = sc_min_u64(next, sc_session_next_ns(cell->session));
@@ -165,16 +181,24 @@ uint64_t sc_pool_next_ns(const struct sc_pool *pool)
     return next;
 }
 
+void sc_pool_retire(struct sc_pool *pool)
+{
+    sc_nursery_retire(&pool->nursery);
+}
+
 static void end_period(struct sc_pool *pool, uint64_t now)
 {
     if (pool->spare > 0 && pool->wanted > pool->options.least)
         pool->wanted--;
+    if (pool->wanted == 0)
+        sc_pool_retire(pool);
     begin_period(pool, now);
 }
 
 void sc_pool_step(struct sc_pool *pool)
 {
     uint64_t now = sc_now_ns();
+    sc_nursery_step(&pool->nursery, now);
     for (unsigned i = pool->n_cells; i-- > 0;) {
         struct parked *cell = &pool->cells[i];
         if (!is_well(pool, cell, now)) {
@@ -200,8 +224,9 @@ static int adopt(struct sc_session *session, const struct sc_session_options *op
     return sc_session_adopt(session, options, events, &err);
 }
 
-struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
-                                const struct sc_session_events *events, uint64_t *ret_parked_ns)
+static struct sc_session *take_parked(struct sc_pool *pool, const struct sc_session_options *options,
+                                      const struct sc_session_events *events,
+                                      struct sc_pool_origin *ret_origin)
 {
     uint64_t now = sc_now_ns();
     for (unsigned i = 0; i < pool->n_cells;) {
@@ -212,61 +237,95 @@ struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_op
         } else if (!cell->ready) {
             i++;
         } else {
-            uint64_t since_ns = cell->since_ns;
+            const struct parked taken = *cell;
             struct sc_session *session = pull(pool, i);
             note_spare(pool);
             if (adopt(session, options, events) == 0) {
-                *ret_parked_ns = now - since_ns;
+                *ret_origin = (struct sc_pool_origin){
+                    .kind = SC_START_WARM,
+                    .parked_ns = now - taken.since_ns,
+                    .zygote_age_ns = taken.zygote_born_ns ? now - taken.zygote_born_ns : 0,
+                };
                 pool->pause_ns = 0;
                 return session;
             }
             sc_session_close(session);
         }
     }
+    return NULL;
+}
+
+struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
+                                const struct sc_session_events *events, struct sc_pool_origin *ret_origin)
+{
+    struct sc_err err = {0};
+    struct sc_session *session = take_parked(pool, options, events, ret_origin);
+    if (session)
+        return session;
     pool->spare = 0;
     if (pool->wanted < pool->options.most)
         pool->wanted++;
-    return NULL;
+    sc_nursery_step(&pool->nursery, sc_now_ns());
+    if (sc_nursery_bear(&pool->nursery, options, events, &session, &err) < 0)
+        return NULL;
+    *ret_origin =
+        (struct sc_pool_origin){.kind = SC_START_FORK, .zygote_age_ns = sc_nursery_age_ns(&pool->nursery)};
+    return session;
+}
+
+void sc_pool_note_fork(struct sc_pool *pool, bool is_well)
+{
+    sc_nursery_note(&pool->nursery, is_well);
 }
 
 bool sc_pool_is_short(const struct sc_pool *pool)
 {
     return pool->n_cells < pool->wanted && pool->n_cells == count_ready(pool) &&
-           sc_now_ns() >= pool->pause_end_ns;
+           !sc_nursery_is_loading(&pool->nursery) && sc_now_ns() >= pool->pause_end_ns;
 }
 
-static int make(struct sc_pool *pool, struct sc_session **ret_session, struct sc_err *err)
+static int open_started(struct sc_pool *pool, const struct sc_session_options *options,
+                        struct sc_session **ret_session, struct sc_err *err)
+{
+    int r = sc_session_open(pool->options.works, options, NULL, ret_session, err);
+    return r < 0 ? r
+                 : sc_session_prepare(*ret_session, pool->options.lang, pool->options.mode,
+                                      pool->options.prelude, err);
+}
+
+/* A fork of the zygote, or, where there is none, with an interpreter of its own. */
+static int make_cell(struct sc_pool *pool, struct parked *ret_cell, struct sc_err *err)
 {
     const struct sc_session_options options = {.idle_ns = PARKED_IDLE_NS, .total_ns = PARKED_IDLE_NS};
-    struct sc_session *session = NULL;
-    int r = sc_session_open(pool->options.works, &options, NULL, &session, err);
+    struct epoll_event event = {.events = EPOLLIN};
+    struct parked cell = {.since_ns = sc_now_ns()};
+    int r = sc_nursery_bear(&pool->nursery, &options, NULL, &cell.session, err);
     if (r == 0)
-        r = sc_session_prepare(session, pool->options.lang, pool->options.mode, pool->options.prelude, err);
-    if (r == 0) {
-        struct epoll_event event = {.events = EPOLLIN};
-        if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, sc_session_fd(session), &event) < 0)
-            r = sc_err_sys(err, -errno, "pool");
-    }
-    if (r < 0) {
-        sc_session_close(session);
-        return r;
-    }
-    *ret_session = session;
-    return 0;
+        cell.zygote_born_ns = pool->nursery.zygote.since_ns;
+    else
+        r = open_started(pool, &options, &cell.session, err);
+    if (r == 0 && epoll_ctl(pool->epoll, EPOLL_CTL_ADD, sc_session_fd(cell.session), &event) < 0)
+        r = sc_err_sys(err, -errno, "pool");
+    if (r < 0)
+        sc_session_close(cell.session);
+    else
+        *ret_cell = cell;
+    return r;
 }
 
 int sc_pool_make(struct sc_pool *pool, struct sc_err *err)
 {
-    struct sc_session *session = NULL;
+    struct sc_err unused = {0};
     if (pool->n_cells >= pool->options.most)
         return sc_err_sys(err, -ENOBUFS, "pool");
-    int r = make(pool, &session, err);
-    if (r < 0) {
+    if (sc_nursery_is_empty(&pool->nursery) && sc_nursery_begin(&pool->nursery, &unused) == 0)
+        return 0;
+    int r = make_cell(pool, &pool->cells[pool->n_cells], err);
+    if (r < 0)
         pause_making(pool, sc_now_ns());
-        return r;
-    }
-    pool->cells[pool->n_cells++] = (struct parked){.session = session, .since_ns = sc_now_ns()};
-    return 0;
+    else
+        pool->n_cells++;
+    return r;
 }
 
 void sc_pool_give_up(struct sc_pool *pool)

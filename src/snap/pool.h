@@ -12,6 +12,7 @@
 #define SC_SNAP_POOL_H
 
 #include "cell/cell.h"
+#include "snap/nursery.h"
 #include "snap/session.h"
 
 struct sc_pool;
@@ -27,6 +28,10 @@ struct sc_pool_options {
     struct sc_works *works; /* of a plan that stays; outlives the pool */
     enum sc_lang lang;
     enum sc_mode mode;
+    struct sc_works *fork_works; /* the same, of a forkable plan: cells are forks of a zygote; NULL: they are
+                                    not */
+    uint64_t zygote_age_ns;      /* 0: SC_ZYGOTE_AGE_NS */
+    uint32_t zygote_forks;       /* 0: SC_ZYGOTE_FORKS */
     const struct sc_prelude *prelude; /* that their interpreters load; outlives the pool; NULL: none */
     unsigned least;                   /* cells that are wanted without a request */
     unsigned most;                    /* cells; at most SC_POOL_MOST */
@@ -40,18 +45,27 @@ int sc_pool_fd(const struct sc_pool *pool);
 uint64_t sc_pool_next_ns(const struct sc_pool *pool);
 void sc_pool_step(struct sc_pool *pool);
 
-/* A ready cell, the oldest, which is the caller's from now on, with these events; NULL: there is none, and
- * one more is wanted from now on. */
+/* Where a cell comes from that was taken. */
+struct sc_pool_origin {
+    enum sc_start kind;     /* WARM or FORK */
+    uint64_t parked_ns;     /* WARM: how long it had waited */
+    uint64_t zygote_age_ns; /* of what its interpreter was forked from; 0: it was started */
+};
+/* A ready cell, the oldest, which is the caller's from now on, with these events. Where none is ready, one
+ * more is wanted from now on, and a fork of the zygote is made, which is soon ready; NULL: there is none. */
 struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_options *options,
-                                const struct sc_session_events *events, uint64_t *ret_parked_ns);
+                                const struct sc_session_events *events, struct sc_pool_origin *ret_origin);
 /* What failed when the last cell loaded its prelude, with its traceback, said from inside; NULL: nothing. */
 const char *sc_pool_trouble(const struct sc_pool *pool);
+/* Of a cell that was taken as a FORK: did it live to be one? */
+void sc_pool_note_fork(struct sc_pool *pool, bool is_well);
 /* Is it time to make one more? */
 bool sc_pool_is_short(const struct sc_pool *pool);
-/* Makes one; returns before it is ready. */
+/* Makes one, or the zygote that it shall be a fork of; returns before it is ready. */
 int sc_pool_make(struct sc_pool *pool, struct sc_err *err);
 /* Gives up the oldest cell, for the sake of another pool, and wants one less. */
 void sc_pool_give_up(struct sc_pool *pool);
+void sc_pool_retire(struct sc_pool *pool);           /* its zygote, until it is needed again */
 unsigned sc_pool_size(const struct sc_pool *pool);   /* cells, ready or not */
 unsigned sc_pool_wanted(const struct sc_pool *pool); /* how many it would have */
 

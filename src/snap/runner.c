@@ -153,6 +153,17 @@ static int take_loaded(struct reading *at, const json_t *message)
     return 0;
 }
 
+static int take_forkable(struct reading *at, const json_t *message)
+{
+    const char *reason = json_string_value(json_object_get(message, "reason"));
+    bool is_forkable = is_text(message, "op", "forkable");
+    if (!is_forkable && !reason)
+        return broken(at->reader, "no reason why it cannot be forked");
+    at->reader->in_prelude = false;
+    at->events->forkable(at->userdata, is_forkable ? NULL : reason);
+    return 0;
+}
+
 static int take_message(struct reading *at, const json_t *message)
 {
     struct sc_runner_reader *reader = at->reader;
@@ -162,6 +173,8 @@ static int take_message(struct reading *at, const json_t *message)
         return take_ready(at, message);
     if (reader->in_prelude && is_text(message, "op", "prelude"))
         return take_loaded(at, message);
+    if (reader->in_prelude && (is_text(message, "op", "forkable") || is_text(message, "op", "not_forkable")))
+        return take_forkable(at, message);
     if (!reader->in_run || !is_text(message, "id", reader->id))
         return broken(reader, "it spoke of a run that is not under way");
     if (is_text(message, "op", "display"))

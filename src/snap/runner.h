@@ -41,6 +41,8 @@ struct sc_runner_events {
     void (*result)(void *userdata, const struct sc_runner_result *result);
     /* A piece of the prelude is loaded; `error` as above, NULL when it is well. */
     void (*loaded)(void *userdata, json_t *error);
+    /* A zygote answers orders from now on; with a reason it never will. */
+    void (*forkable)(void *userdata, const char *reason);
 };
 
 struct sc_runner_reader {
@@ -55,7 +57,7 @@ void sc_runner_init(struct sc_runner_reader *reader);
 void sc_runner_fini(struct sc_runner_reader *reader);
 /* What comes from now on is about the run `id`, until its result. */
 void sc_runner_begin(struct sc_runner_reader *reader, const char id[SC_RUNNER_ID_LEN + 1]);
-/* A piece of the prelude was sent: what comes from now on is about it, until its answer. */
+/* A piece of the prelude, or its end, was sent: what comes from now on is about it, until its answer. */
 void sc_runner_begin_prelude(struct sc_runner_reader *reader);
 /* Bytes in any pieces. 0; -EPROTO: nothing more is taken, reader->trouble says why; -ENOMEM, likewise. */
 int sc_runner_read(struct sc_runner_reader *reader, const void *data, size_t len,

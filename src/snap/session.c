@@ -100,6 +100,8 @@ void sc_session_close(struct sc_session *session)
         return;
     sc_session_close_events(session);
     sc_live_close(session->live);
+    if (session->above)
+        session->above->n_below--;
     while (session->processes)
         sc_process_free(session->processes);
     free_tasks(session->tasks);
@@ -113,9 +115,25 @@ void sc_session_close(struct sc_session *session)
     free(session);
 }
 
-int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
-                    const struct sc_session_events *events, struct sc_session **ret_session,
-                    struct sc_err *err)
+static int open_cell(struct sc_session *session, struct sc_err *err)
+{
+    const struct sc_live_events cell = {
+        .userdata = session,
+        .denial = on_denial,
+        .out_of_memory = on_out_of_memory,
+        .ended = on_ended,
+    };
+    if (!session->above)
+        return sc_live_open(session->works, &cell, &session->live, err);
+    int r = sc_live_open_child(session->works, session->above->live, false, &cell, &session->live, err);
+    if (r == 0)
+        session->above->n_below++;
+    return r;
+}
+
+static int open_session(struct sc_works *works, struct sc_session *above,
+                        const struct sc_session_options *options, const struct sc_session_events *events,
+                        struct sc_session **ret_session, struct sc_err *err)
 {
     struct sc_session_options resolved;
     int r = resolve_options(options, &resolved, err);
@@ -132,19 +150,14 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
     *session = (struct sc_session){
         .works = works,
         .plan = works->plan,
+        .above = above,
         .options = resolved,
         .events = events ? *events : (struct sc_session_events){0},
         .epoll = -1,
         .opened_ns = now,
         .touched_ns = now,
     };
-    const struct sc_live_events cell = {
-        .userdata = session,
-        .denial = on_denial,
-        .out_of_memory = on_out_of_memory,
-        .ended = on_ended,
-    };
-    r = sc_live_open(works, &cell, &session->live, err);
+    r = open_cell(session, err);
     if (r < 0) {
         free(session);
         return r;
@@ -158,6 +171,20 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
     }
     *ret_session = session;
     return 0;
+}
+
+int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
+                    const struct sc_session_events *events, struct sc_session **ret_session,
+                    struct sc_err *err)
+{
+    return open_session(works, NULL, options, events, ret_session, err);
+}
+
+int sc_session_open_below(struct sc_works *works, struct sc_session *above,
+                          const struct sc_session_options *options, const struct sc_session_events *events,
+                          struct sc_session **ret_session, struct sc_err *err)
+{
+    return open_session(works, above, options, events, ret_session, err);
 }
 
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,

@@ -39,6 +39,11 @@ struct sc_session_events {
 int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err);
+/* The same in a cell below `above`, which is of the same works, of a forkable plan. It ends with it, and must
+ * be closed before it. */
+int sc_session_open_below(struct sc_works *works, struct sc_session *above,
+                          const struct sc_session_options *options, const struct sc_session_events *events,
+                          struct sc_session **ret_session, struct sc_err *err);
 void sc_session_close(struct sc_session *session); /* kills what is left; NULL is fine */
 int sc_session_fd(const struct sc_session *session);
 uint64_t sc_session_next_ns(const struct sc_session *session);
@@ -98,10 +103,22 @@ int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mo
 /* A context whose state is gone: its next run, of this language and mode only, is told so. */
 int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
                         struct sc_err *err);
-/* 1: it waits for its run; 0: not yet; -ESRCH: it, or the cell, is gone; -EBADMSG: its prelude failed, as
- * sc_session_trouble tells. */
+/* The same for one that runs nothing, but is forked; the session's plan is `forkable`. */
+int sc_session_prepare_zygote(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                              const struct sc_prelude *prelude, struct sc_err *err);
+/* Into a session that was opened below the zygote's: a fork of its interpreter, which is as one that was
+ * prepared. When it cannot be, as is told later, the next run starts an interpreter of its own. */
+int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                           struct sc_err *err);
+/* False also when the fork failed, and an interpreter was started in its place. */
+bool sc_session_is_forked(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
+unsigned sc_session_below(const struct sc_session *session); /* sessions below it that are not closed */
+/* 1: it waits for its run, or to be forked; 0: not yet; -ESRCH: it, or the cell, is gone; -EBADMSG: its
+ * prelude failed, as sc_session_trouble tells. */
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
-/* What of a prelude failed, with its traceback; NULL: nothing did. Said from inside. */
+#define SC_NOT_FORKABLE "not forkable: "
+/* What of a prelude failed, with its traceback, or why a zygote can not be forked, after the words above;
+ * NULL: nothing did. Said from inside. */
 const char *sc_session_trouble(const struct sc_session *session);
 /* Another owner takes it, with other events; its clocks start anew. */
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,

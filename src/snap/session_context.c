@@ -176,29 +176,52 @@ static const char *runner_path(enum sc_lang lang)
                                   : "/snapcell/bash/runner.bash";
 }
 
-/* For this task, or ahead of any: NULL. */
-static int start_runner(struct sc_session *session, struct sc_context *context, struct sc_task *task,
-                        struct sc_err *err)
+/* docs/runner-protocol.md */
+static void fill_argv(const struct sc_context *context, const char *interpreter, const char *argv[10])
 {
-    char room[SC_PLAN_INTERPRETER_MAX];
-    const char *argv[8];
+    bool restricted = context->mode == SC_MODE_RESTRICTED;
     size_t n = 0;
-    argv[n++] = sc_plan_interpreter(session->plan, context->lang, room);
+    argv[n++] = interpreter;
     if (context->lang == SC_LANG_BASH) {
         argv[n++] = "--norc";
         argv[n++] = "--noprofile";
     }
-    if (context->mode ==
-        SC_MODE_RESTRICTED) { /* nothing that stands in the home folder is run at its start */
+    if (context->lang == SC_LANG_NODE && context->is_zygote) {
+        argv[n++] = "--single-threaded";
+        argv[n++] = "--v8-pool-size=0";
+    }
+    if (restricted) { /* nothing that stands in the home folder is run at its start */
         argv[n++] = "-E";
         argv[n++] = "-s";
     }
     argv[n++] = runner_path(context->lang);
-    if (context->mode == SC_MODE_RESTRICTED)
+    if (restricted)
         argv[n++] = "--restricted";
+    if (context->is_zygote)
+        argv[n++] = "--zygote";
     argv[n] = NULL;
-    const struct sc_command command = {.argv = argv, .flags = SC_COMMAND_RUNNER};
+}
+
+/* For this task, or ahead of any: NULL. */
+static int start_runner(struct sc_session *session, struct sc_context *context, struct sc_task *task,
+                        struct sc_err *err)
+{
+    static const char *const node_env[] = {"LD_PRELOAD=/snapcell/fork/libsnapcell-nodefork.so", NULL};
+    char room[SC_PLAN_INTERPRETER_MAX];
+    const char *argv[10];
+    struct sc_command command = {.argv = argv, .flags = SC_COMMAND_RUNNER};
+    context->is_forked = false;
+    fill_argv(context, sc_plan_interpreter(session->plan, context->lang, room), argv);
+    if (context->is_zygote) {
+        command.flags |= SC_COMMAND_SOCKET;
+        command.env = context->lang == SC_LANG_NODE ? node_env : NULL;
+    }
     return sc_process_start(session, context, task, &command, &context->runner, err);
+}
+
+int sc_context_start(struct sc_session *session, struct sc_context *context, struct sc_err *err)
+{
+    return start_runner(session, context, NULL, err);
 }
 
 static struct sc_task *first_waiting(const struct sc_session *session, const struct sc_context *context)
@@ -321,9 +344,14 @@ static void on_result(void *userdata, const struct sc_runner_result *said)
     sc_context_pump(runner->session, runner->context);
 }
 
+static void on_forkable(void *userdata, const char *reason)
+{
+    sc_prelude_forkable(userdata, reason);
+}
+
 void sc_context_hear(struct sc_process *runner, const void *data, size_t len)
 {
-    static const struct sc_runner_events events = {on_ready, on_display, on_result, on_loaded};
+    static const struct sc_runner_events events = {on_ready, on_display, on_result, on_loaded, on_forkable};
     if (runner->reader.is_broken || runner->killed)
         return;
     int r = sc_runner_read(&runner->reader, data, len, &events, runner);
@@ -374,21 +402,19 @@ void sc_context_not_started(struct sc_process *runner, const struct sc_msg_faile
     sc_context_pump(runner->session, context);
 }
 
-/* ---- ahead of a run ---- */
-
-int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
-                       const struct sc_prelude *prelude, struct sc_err *err)
+int sc_context_of(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                  struct sc_context **ret_context, struct sc_err *err)
 {
     const struct sc_session_run kind = {.lang = lang, .mode = mode};
-    struct sc_context *context = NULL;
     int r = check_run(&kind, err);
-    if (r == 0)
-        r = get_context(session, &kind, &context, err);
-    if (r < 0 || !context || context->runner)
-        return r;
-    context->prelude = prelude;
-    context->prelude_at = 0;
-    return start_runner(session, context, NULL, err);
+    return r < 0 ? r : get_context(session, &kind, ret_context, err);
+}
+
+const struct sc_context *sc_context_find(const struct sc_session *session, enum sc_lang lang,
+                                         enum sc_mode mode)
+{
+    const struct sc_session_run kind = {.lang = lang, .mode = mode};
+    return find(session, name_of(&kind));
 }
 
 int sc_session_remember(struct sc_session *session, const char *name, enum sc_lang lang, enum sc_mode mode,
@@ -402,19 +428,6 @@ int sc_session_remember(struct sc_session *session, const char *name, enum sc_la
     if (r == 0)
         context->lost = true;
     return r;
-}
-
-int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode)
-{
-    const struct sc_session_run kind = {.lang = lang, .mode = mode};
-    const struct sc_context *context = find(session, name_of(&kind));
-    const struct sc_process *runner = context ? context->runner : NULL;
-    bool is_alive = !session->ending && !session->is_over && sc_live_is_alive(session->live);
-    if (session->trouble)
-        return -EBADMSG;
-    if (!is_alive || !runner || runner->killed || runner->exited)
-        return -ESRCH;
-    return runner->reader.is_ready && !context->prelude;
 }
 
 int sc_session_restart(struct sc_session *session, const char *name)

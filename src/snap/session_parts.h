@@ -68,7 +68,10 @@ struct sc_context {
     size_t prelude_at;                /* the piece that is under way, or next */
     struct sc_buf piece;              /* what was not sent of it */
     size_t piece_done;
-    bool lost; /* its state went while nothing ran: the next run is told */
+    bool is_zygote;  /* its runner runs nothing, and is forked into cells below this one */
+    bool is_forked;  /* its runner is a fork */
+    bool is_serving; /* it takes orders */
+    bool lost;       /* its state went while nothing ran: the next run is told */
     unsigned runs;
 };
 
@@ -92,6 +95,8 @@ struct sc_session {
     struct sc_works *works;
     const struct sc_plan *plan;
     struct sc_live *live;
+    struct sc_session *above; /* below whose cell this one's is; NULL: none */
+    unsigned n_below;
     struct sc_checker *checker; /* NULL: nobody asked for code to be read yet */
     struct sc_reading *readings;
     int epoll;                         /* of live and checker */
@@ -151,6 +156,9 @@ uint64_t sc_tasks_next_ns(const struct sc_session *session);
 /* Of a command: context is NULL. Of a runner: task may be NULL, as when it is started ahead. */
 int sc_process_start(struct sc_session *session, struct sc_context *context, struct sc_task *task,
                      const struct sc_command *command, struct sc_process **ret_process, struct sc_err *err);
+/* A fork of `program`, a runner of the session above. */
+int sc_process_fork(struct sc_session *session, struct sc_context *context, const struct sc_process *program,
+                    const struct sc_command *like, struct sc_process **ret_process, struct sc_err *err);
 void sc_process_kill(struct sc_process *process); /* with all that came from it */
 void sc_process_interrupt(struct sc_process *process);
 void sc_process_free(struct sc_process *process);
@@ -158,6 +166,13 @@ void sc_processes_check(struct sc_session *session, uint64_t now);
 uint64_t sc_processes_next_ns(const struct sc_session *session);
 
 /* ---- session_context.c ---- */
+
+/* Finds or makes the context of this kind that needs no name. */
+int sc_context_of(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                  struct sc_context **ret_context, struct sc_err *err);
+const struct sc_context *sc_context_find(const struct sc_session *session, enum sc_lang lang,
+                                         enum sc_mode mode); /* NULL: there is none */
+int sc_context_start(struct sc_session *session, struct sc_context *context, struct sc_err *err);
 
 /* Hands over what waits, starts a runner where one is missing. */
 void sc_context_pump(struct sc_session *session, struct sc_context *context);
@@ -173,6 +188,8 @@ bool sc_prelude_next(struct sc_process *runner);
 /* It has loaded the last one, or failed: then it is killed. */
 void sc_prelude_loaded(struct sc_process *runner, json_t *error);
 void sc_prelude_push(struct sc_process *runner);
+/* A zygote's runner says whether it can be forked. */
+void sc_prelude_forkable(struct sc_process *runner, const char *reason);
 
 /* ---- session_check.c ---- */
 

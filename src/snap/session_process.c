@@ -90,42 +90,69 @@ static void on_failed(void *userdata, const struct sc_msg_failed *failed)
     sc_process_free(process);
 }
 
-int sc_process_start(struct sc_session *session, struct sc_context *context, struct sc_task *task,
-                     const struct sc_command *command, struct sc_process **ret_process, struct sc_err *err)
+static const struct sc_live_op_events EVENTS = {
+    .started = on_started,
+    .output = on_output,
+    .room = on_room,
+    .unread = on_unread,
+    .exited = on_exited,
+    .gone = on_gone,
+    .failed = on_failed,
+};
+
+static struct sc_process *process_new(struct sc_session *session, struct sc_context *context,
+                                      struct sc_task *task)
 {
-    static const struct sc_live_op_events events = {
-        .started = on_started,
-        .output = on_output,
-        .room = on_room,
-        .unread = on_unread,
-        .exited = on_exited,
-        .gone = on_gone,
-        .failed = on_failed,
-    };
     struct sc_process *process = calloc(1, sizeof *process);
     if (!process)
-        return sc_err_sys(err, -ENOMEM, "process");
-    uint64_t now = sc_now_ns();
+        return NULL;
     *process = (struct sc_process){
         .session = session,
         .context = context,
         .task = task,
-        .patience_ns = now + SC_READY_PATIENCE_NS,
+        .patience_ns = sc_now_ns() + SC_READY_PATIENCE_NS,
     };
     sc_runner_init(&process->reader);
-    int r = sc_live_command(session->live, command, &events, process, &process->op, err);
+    return process;
+}
+
+/* Into the list, once it is under way; frees one that is not. */
+static int add_process(struct sc_process *process, int r, struct sc_process **ret_process)
+{
+    struct sc_session *session = process->session;
     if (r < 0) {
         free(process);
         return r;
     }
-    if (task) {
-        task->begun_ns = now;
-        task->process = process;
+    if (process->task) {
+        process->task->begun_ns = sc_now_ns();
+        process->task->process = process;
     }
     process->next = session->processes;
     session->processes = process;
     *ret_process = process;
     return 0;
+}
+
+int sc_process_start(struct sc_session *session, struct sc_context *context, struct sc_task *task,
+                     const struct sc_command *command, struct sc_process **ret_process, struct sc_err *err)
+{
+    struct sc_process *process = process_new(session, context, task);
+    if (!process)
+        return sc_err_sys(err, -ENOMEM, "process");
+    int r = sc_live_command(session->live, command, &EVENTS, process, &process->op, err);
+    return add_process(process, r, ret_process);
+}
+
+int sc_process_fork(struct sc_session *session, struct sc_context *context, const struct sc_process *program,
+                    const struct sc_command *like, struct sc_process **ret_process, struct sc_err *err)
+{
+    struct sc_process *process = process_new(session, context, NULL);
+    if (!process)
+        return sc_err_sys(err, -ENOMEM, "process");
+    int r = sc_live_adopt(session->live, program->session->live, program->op, like, &EVENTS, process,
+                          &process->op, err);
+    return add_process(process, r, ret_process);
 }
 
 void sc_process_kill(struct sc_process *process)

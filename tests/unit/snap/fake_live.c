@@ -81,6 +81,32 @@ int sc_live_command(struct sc_live *live, const struct sc_command *command,
     return 0;
 }
 
+/* No test here forks. */
+int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool forkable,
+                       const struct sc_live_events *events, struct sc_live **ret_live, struct sc_err *err)
+{
+    (void)works;
+    (void)parent;
+    (void)forkable;
+    (void)events;
+    (void)ret_live;
+    return sc_err_sys(err, -ENOSYS, "cell below");
+}
+
+int sc_live_adopt(struct sc_live *live, struct sc_live *from, uint16_t from_id, const struct sc_command *like,
+                  const struct sc_live_op_events *events, void *userdata, uint16_t *ret_id,
+                  struct sc_err *err)
+{
+    (void)live;
+    (void)from;
+    (void)from_id;
+    (void)like;
+    (void)events;
+    (void)userdata;
+    (void)ret_id;
+    return sc_err_sys(err, -ENOSYS, "fork");
+}
+
 static struct fake_op *find(uint16_t id)
 {
     return id >= 1 && id <= fake.n_ops && fake.ops[id - 1].events ? &fake.ops[id - 1] : NULL;

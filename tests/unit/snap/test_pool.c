@@ -19,12 +19,17 @@ struct sc_session {
     int fd;
     int prepared; /* as sc_session_is_prepared tells */
     bool adopted;
+    struct sc_session *above;
 };
 
-static struct sc_session *made[32];
+static unsigned n_below;
+static struct sc_session *made[64];
 static unsigned n_made, n_alive;
-static int open_fails;
+static int open_fails, fork_fails;
+static bool forks;
+static struct sc_works *const FORK_WORKS = (struct sc_works *)&forks;
 static struct sc_pool *pool;
+static struct sc_pool_origin origin;
 static const struct sc_session_options OPTIONS = {.end_on_memory = true};
 static const struct sc_session_events EVENTS = {0};
 static const struct sc_prelude PRELUDE;
@@ -50,6 +55,7 @@ void sc_session_close(struct sc_session *session)
 {
     if (!session)
         return;
+    n_below -= session->above != NULL;
     close(session->fd);
     free(session);
     n_alive--;
@@ -106,12 +112,53 @@ int sc_session_adopt(struct sc_session *session, const struct sc_session_options
     return 0;
 }
 
+/* ---- zygotes ---- */
+
+static struct sc_session *zygote;
+
+int sc_session_prepare_zygote(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                              const struct sc_prelude *prelude, struct sc_err *err)
+{
+    zygote = session;
+    return sc_session_prepare(session, lang, mode, prelude, err);
+}
+
+int sc_session_open_below(struct sc_works *works, struct sc_session *above,
+                          const struct sc_session_options *options, const struct sc_session_events *events,
+                          struct sc_session **ret_session, struct sc_err *err)
+{
+    assert_ptr_equal(above, zygote);
+    int r = sc_session_open(works, options, events, ret_session, err);
+    if (r == 0)
+        (*ret_session)->above = above;
+    n_below += r == 0;
+    return r;
+}
+
+int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
+                           struct sc_err *err)
+{
+    (void)session;
+    (void)lang;
+    (void)mode;
+    (void)err;
+    return fork_fails;
+}
+
+unsigned sc_session_below(const struct sc_session *session)
+{
+    (void)session;
+    return n_below;
+}
+
 static void open_pool_of(unsigned least, unsigned most, uint64_t age_ns, uint64_t period_ns)
 {
     struct sc_err err = {0};
     const struct sc_pool_options options = {.lang = SC_LANG_PYTHON,
                                             .mode = SC_MODE_RICH,
                                             .prelude = &PRELUDE,
+                                            .fork_works = forks ? FORK_WORKS : NULL,
+                                            .zygote_forks = 3,
                                             .least = least,
                                             .most = most,
                                             .age_ns = age_ns,
@@ -128,7 +175,10 @@ static int begin(void **state)
 {
     (void)state;
     n_made = n_alive = 0;
-    open_fails = 0;
+    open_fails = fork_fails = 0;
+    n_below = 0;
+    forks = false;
+    zygote = NULL;
     pool = NULL;
     return 0;
 }
@@ -143,11 +193,11 @@ static int end(void **state)
 
 static struct sc_session *take(void)
 {
-    uint64_t parked_ns = UINT64_MAX;
-    struct sc_session *session = sc_pool_take(pool, &OPTIONS, &EVENTS, &parked_ns);
+    struct sc_session *session = sc_pool_take(pool, &OPTIONS, &EVENTS, &origin);
     if (session) {
-        assert_true(session->adopted);
-        assert_true(parked_ns < 60 * SC_NS_PER_S);
+        assert_true(session->adopted == (origin.kind == SC_START_WARM));
+        assert_true(origin.parked_ns < 60 * SC_NS_PER_S);
+        assert_true((origin.zygote_age_ns > 0) == (session->above != NULL));
     }
     return session;
 }
@@ -303,6 +353,69 @@ static void a_broken_prelude_is_told(void **state)
     assert_null(sc_pool_trouble(pool));
 }
 
+static void begin_zygote(void)
+{
+    forks = true;
+    open_pool(2, 0, 0);
+    assert_null(take());
+    make(0);
+    assert_ptr_equal(zygote, made[0]);
+    assert_false(sc_pool_is_short(pool)); /* first it must have loaded its prelude */
+    zygote->prepared = 1;
+    sc_pool_step(pool);
+}
+
+static void cells_are_forks_of_a_zygote(void **state)
+{
+    (void)state;
+    begin_zygote();
+    make(1);
+    struct sc_session *parked = take();
+    assert_int_equal(origin.kind, SC_START_WARM);
+    assert_ptr_equal(parked->above, zygote);
+    struct sc_session *forked = take(); /* none waits */
+    assert_int_equal(origin.kind, SC_START_FORK);
+    assert_ptr_equal(forked->above, zygote);
+    sc_session_close(parked);
+    sc_session_close(forked);
+}
+
+static void a_zygote_that_was_forked_often_is_retired(void **state)
+{
+    (void)state;
+    begin_zygote();
+    struct sc_session *cells[3];
+    for (int i = 0; i < 3; i++)
+        cells[i] = take();
+    sc_pool_step(pool);
+    assert_null(take()); /* the next one is not there yet */
+    assert_int_equal(n_alive, 4);
+    for (int i = 0; i < 3; i++)
+        sc_session_close(cells[i]);
+    sc_pool_step(pool); /* it goes after its cells */
+    assert_int_equal(n_alive, 0);
+    assert_true(sc_pool_is_short(pool));
+}
+
+static void without_a_zygote_interpreters_are_started(void **state)
+{
+    (void)state;
+    begin_zygote();
+    fork_fails = -EAGAIN;
+    assert_null(take());
+    make(1);
+    struct sc_session *started = take();
+    assert_null(started->above);
+    sc_session_close(started);
+    fork_fails = 0;
+    zygote->prepared = -ESRCH; /* it died */
+    sc_pool_step(pool);
+    make(1);
+    started = take();
+    assert_null(started->above);
+    sc_session_close(started);
+}
+
 static void the_old_are_replaced(void **state)
 {
     (void)state;
@@ -369,6 +482,9 @@ int main(void)
         TEST(the_dead_are_replaced),
         TEST(some_are_always_there),
         TEST(a_broken_prelude_is_told),
+        TEST(cells_are_forks_of_a_zygote),
+        TEST(a_zygote_that_was_forked_often_is_retired),
+        TEST(without_a_zygote_interpreters_are_started),
         TEST(the_next_of_a_dead_one_is_not_made_at_once),
         TEST(the_old_are_replaced),
         TEST(those_not_needed_are_given_up),

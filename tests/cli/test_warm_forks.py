@@ -1,0 +1,135 @@
+"""Parked cells whose interpreters are forks of one that has loaded everything: `snapcell keeper --zygotes`."""
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+from conftest import PATIENCE
+from test_warm import PRINTS, READS, once, run, told
+from test_warm_templates import templates  # noqa: F401 (a fixture)
+from wire import Wire
+
+
+@pytest.fixture
+def keeper(keepers):
+    return keepers("--zygotes", "--pool", "4")
+
+
+def forked(keeper, language, code, *options, kinds=("warm", "fork"), **more):
+    """The result of a run by a fork: asked for until it was one. Zygotes are made in quiet."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        result = run(keeper, language, code, *options, **more)
+        start = result["start"]
+        assert ("zygote_age_ms" in start) <= (start["kind"] != "cold"), start
+        if start["kind"] in kinds and "zygote_age_ms" in start:
+            return result
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("language", sorted(PRINTS))
+def test_forks_tell_what_cold_cells_tell(keeper, language):
+    options = ("--env", "GIVEN=a=b c")
+    cold = run(keeper, language, PRINTS[language], *options)
+    assert cold["start"] == {"kind": "cold"}
+    assert told(forked(keeper, language, PRINTS[language], *options)) == told(cold)
+
+
+@pytest.mark.parametrize("language", sorted(READS))
+def test_files_and_stdin(keeper, language, tmp_path):
+    source = tmp_path / "source.txt"
+    source.write_text("in a file")
+    options = ("--file", "%s:sub/in.txt" % source)
+    cold = run(keeper, language, READS[language], *options, input=b"and stdin\n")
+    assert cold["stdout"].split() == "in a file and stdin".split(), cold
+    assert told(forked(keeper, language, READS[language], *options, input=b"and stdin\n")) == told(cold)
+
+
+def test_restricted(keeper):
+    code = "x = 6\nprint(x)\nx * 7"
+    cold = run(keeper, "python", code, "--mode", "restricted")
+    assert told(forked(keeper, "python", code, "--mode", "restricted")) == told(cold)
+    assert forked(keeper, "python", "open('/etc/passwd')", "--mode", "restricted")["status"] == "error"
+
+
+def test_the_cell_of_a_fork_is_as_any(keeper):
+    """Ids, rights, filter, and what can be written; the walls themselves are held by the tests of forks in cells."""
+    code = ("import os\nimport stat\nstatus = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"
+            "print(os.getuid(), os.getgid(), [status[name].split() for name in ('CapEff', 'CapBnd', 'NoNewPrivs', 'Threads')])\n"
+            "print(sorted(os.listdir('/proc/self/fd')), os.getcwd(), os.listdir('.'), os.listdir('/tmp'), os.listdir('/dev/shm'))\n"
+            "for place in ('.', '/tmp', '/dev/shm'): open(place + '/made', 'w').write('x')")
+    cold = run(keeper, "python", code)
+    assert cold["status"] == "ok", cold
+    for _ in range(3):
+        result = forked(keeper, "python", code)
+        assert (result["status"], result["stdout"]) == ("ok", cold["stdout"]), result
+
+
+def test_one_load_for_many_and_no_two_alike(templates, keepers):  # noqa: F811
+    templates("ours", prelude={"imports": ["random", "uuid"], "code": "import time\nmade = time.monotonic_ns()"})
+    keeper = keepers("--zygotes")
+    lines = [forked(keeper, "python", "import random, uuid\nprint(made)\nprint(random.random(), uuid.uuid4())",
+                    "--template", "ours")["stdout"].splitlines() for _ in range(6)]
+    assert len({line[0] for line in lines}) == 1 and len({line[1] for line in lines}) == 6, lines
+
+
+def test_what_cannot_be_forked_is_started(templates, keepers):  # noqa: F811
+    templates("threads", prelude={"code": "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()"})
+    keeper = keepers("--zygotes")
+    until, result = time.monotonic() + PATIENCE, {"start": {"kind": "cold"}}
+    while result["start"]["kind"] == "cold":
+        assert time.monotonic() < until
+        result = run(keeper, "python", "print(1)", "--template", "threads")
+        assert (result["status"], result["stdout"]) == ("ok", "1\n"), result
+        time.sleep(0.2)
+    assert result["start"]["kind"] == "warm" and "zygote_age_ms" not in result["start"], result
+
+
+def test_a_burst_falls_to_forks(keeper):
+    forked(keeper, "python", "1")
+    results, lock = [], threading.Lock()
+
+    def ask(number):
+        with Wire(keeper) as wire:
+            result = wire.ask(**once(keeper, "import os; print(%d, os.environ['N'])" % number, env={"N": str(number)}))["ok"]
+        with lock:
+            results.append((number, result))
+
+    for first in range(0, 120, 30):
+        threads = [threading.Thread(target=ask, args=(first + i,)) for i in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert len(results) == 120
+    for number, result in results:
+        assert (result["status"], result["stdout"]) == ("ok", "%d %d\n" % (number, number)), result
+    assert "fork" in {result["start"]["kind"] for _, result in results}
+
+
+def test_a_zygote_that_dies_takes_no_run_along(keeper):
+    forked(keeper, "python", "1")
+    for _ in range(3):
+        for pid in keeper.cells():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        result = run(keeper, "python", "print(2)")
+        assert (result["status"], result["stdout"]) == ("ok", "2\n"), result
+    assert forked(keeper, "python", "print(3)")["stdout"] == "3\n"
+
+
+def test_its_end_leaves_nothing(keepers):
+    keeper = keepers("--zygotes")
+    forked(keeper, "python", "1")
+    cells = keeper.cells()
+    assert cells
+    assert keeper.end() == 0
+    until = time.monotonic() + PATIENCE
+    while [pid for pid in cells if os.path.exists("/proc/%d" % pid)]:
+        assert time.monotonic() < until, json.dumps(cells)
+        time.sleep(0.05)
