@@ -243,6 +243,11 @@ static void take_report(struct sc_live *live, struct told *told)
         return;
     }
     live->fork.has_report = true;
+    /* Anything else would be ready to be read for ever. */
+    if (told->fd >= 0 && !sc_live_fork_is_listener(told->fd)) {
+        end_for(live, "what it gave as its filter's listener is none");
+        return;
+    }
     live->fork.listener = sc_steal_fd(&told->fd);
     live->fork.sender = told->pid;
     look_whether_it_may_go(live);

@@ -197,11 +197,13 @@ void sc_live_fork_over(struct sc_live *live);
 void sc_live_reap_children(struct sc_live *live);
 /* Before it is closed: ends its children, and leaves its parent. */
 void sc_live_leave_kin(struct sc_live *live);
-/* live_fork_check.c: whether that process is what a program of the cell is. 0 with its number inside, -EPERM
- * with *ret_what naming what it is not, or another negative errno. */
-/* Which file this is, and on which mount: every cell's root is the same folder, on a mount of its own. False:
- * it cannot be told. */
+/* live_fork_check.c: which file this is, and on which mount: every cell's root is the same folder, on a mount
+ * of its own. False: it cannot be told. */
 bool sc_live_fork_place(int folder, const char *path, struct sc_live_place *ret_place);
+/* Is it the listener of a filter? It comes from the child, or whoever poses as that. */
+bool sc_live_fork_is_listener(int fd);
+/* Whether that process is what a program of the cell is. 0 with its number inside, -EPERM
+ * with *ret_what naming what it is not, or another negative errno. */
 int sc_live_fork_check(const struct sc_live *live, pid_t pid, pid_t *ret_inside, const char **ret_what);
 
 /* live_read.c: tells `exited`, and counts. */

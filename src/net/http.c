@@ -12,6 +12,12 @@ void sc_http_init(struct sc_http *http, const char *name)
     http->name = name;
 }
 
+void sc_http_init_doubtful(struct sc_http *http, const char *name)
+{
+    sc_http_init(http, name);
+    http->state = SC_HTTP_LINE;
+}
+
 /* ---- a head ---- */
 
 /* What a field's line holds behind its colon, without blanks around it; NULL: it is another field. */
@@ -70,17 +76,25 @@ static int read_field(struct sc_http *http, struct framing *framing, const char 
     return 0;
 }
 
-/* "METHOD target HTTP/1.x" */
+/* "METHOD target HTTP/1.x", one blank between. */
 static bool first_line_is_fine(const char *line, size_t len)
 {
-    return len > 9 && (!memcmp(line + len - 9, " HTTP/1.1", 9) || !memcmp(line + len - 9, " HTTP/1.0", 9)) &&
-           memchr(line, ' ', len - 9);
+    if (len <= 9 ||
+        (memcmp(line + len - 9, " HTTP/1.1", 9) != 0 && memcmp(line + len - 9, " HTTP/1.0", 9) != 0))
+        return false;
+    const char *blank = memchr(line, ' ', len - 9);
+    if (!blank || blank == line || blank + 1 == line + len - 9)
+        return false;
+    for (const char *at = line; at < line + len - 9; at++)
+        if (at != blank && (uint8_t)*at <= ' ')
+            return false;
+    return true;
 }
 
 static int read_lines(struct sc_http *http, struct framing *framing)
 {
     const char *text = (const char *)http->head, *end = text + http->used;
-    bool first = true;
+    bool first = true, old = false;
     for (const char *line = text; line < end; first = false) {
         const char *eol = memchr(line, '\n', (size_t)(end - line));
         size_t len = (size_t)(eol - line);
@@ -88,18 +102,20 @@ static int read_lines(struct sc_http *http, struct framing *framing)
             len--;
         if (first && !first_line_is_fine(line, len))
             return -EPROTO;
+        old = old || (first && line[len - 1] == '0');
         int r = first ? 0 : read_field(http, framing, line, len);
         if (r < 0)
             return r;
         line = eol + 1;
     }
-    return framing->chunked && framing->has_length ? -EPROTO : 0;
+    /* HTTP/1.0 has no chunks: servers may look for the next request where the first of them begins. */
+    return framing->chunked && (framing->has_length || old) ? -EPROTO : 0;
 }
 
 static int end_of_head(struct sc_http *http)
 {
     struct framing framing = {0};
-    enum sc_peek whose = sc_peek_http(http->head, http->used, http->seen);
+    enum sc_peek whose = sc_peek_head(http->head, http->used, http->seen);
     if (whose != SC_PEEK_NAME && whose != SC_PEEK_OTHER)
         return -EPROTO;
     http->said_name = whose == SC_PEEK_NAME;
@@ -133,6 +149,27 @@ static int feed_head(struct sc_http *http, uint8_t byte)
         byte == '\n' && n >= 2 &&
         (http->head[n - 2] == '\n' || (n >= 3 && http->head[n - 2] == '\r' && http->head[n - 3] == '\n'));
     return ends ? end_of_head(http) : 0;
+}
+
+/* Bytes behind those there is room for are only looked at. */
+static int feed_first_line(struct sc_http *http, uint8_t byte)
+{
+    static const char word[] = "http/";
+    uint8_t small = byte | (byte >= 'A' && byte <= 'Z' ? 0x20 : 0);
+    bool fits = http->used < sizeof http->head;
+    if (http->used == 0 && (byte == '\r' || byte == '\n'))
+        return 0;
+    if (fits)
+        http->head[http->used++] = byte;
+    if (byte == '\n' && http->spelled == 5) {
+        http->state = SC_HTTP_HEAD;
+        return fits ? 0 : -EPROTO;
+    }
+    if (!sc_peek_is_text(byte))
+        http->state = SC_HTTP_UPGRADED;
+    else if (http->spelled < 5)
+        http->spelled = small == word[http->spelled] ? http->spelled + 1 : small == 'h';
+    return 0;
 }
 
 /* ---- chunks ---- */
@@ -210,6 +247,8 @@ int sc_http_feed(struct sc_http *http, const uint8_t *data, size_t len)
             return -EPROTO; /* before the answer there is nothing to say */
         if (http->state == SC_HTTP_BODY || http->state == SC_HTTP_CHUNK)
             at += skip(http, len - at);
+        else if (http->state == SC_HTTP_LINE)
+            r = feed_first_line(http, data[at++]);
         else
             r = http->state == SC_HTTP_HEAD ? feed_head(http, data[at++]) : feed_line(http, data[at++]);
     }

@@ -12,13 +12,14 @@
 
 enum sc_http_state {
     SC_HTTP_HEAD,
+    SC_HTTP_LINE, /* the first line of a connection, which tells whether it is HTTP/1 at all */
     SC_HTTP_BODY,
     SC_HTTP_CHUNK_SIZE,
     SC_HTTP_CHUNK,
     SC_HTTP_CHUNK_END,
     SC_HTTP_TRAILER,
     SC_HTTP_ASKED,    /* another protocol was asked for: what the server says to it decides */
-    SC_HTTP_UPGRADED, /* a WebSocket: not looked at any more */
+    SC_HTTP_UPGRADED, /* a WebSocket, or no HTTP/1: not looked at any more */
 };
 
 struct sc_http {
@@ -29,11 +30,14 @@ struct sc_http {
     bool websocket;                 /* is what was asked for */
     bool said_name;                 /* of the last head; false: it has no Host */
     char seen[SC_NET_NAME_MAX + 1]; /* whom the last head is for */
+    unsigned spelled;               /* in LINE: how much of "http/" the last bytes are; 5: it was there */
     size_t used;                    /* of `head`, or of a line's bytes so far */
     uint8_t head[SC_PEEK_MAX];
 };
 
 void sc_http_init(struct sc_http *http, const char *name);
+/* It may be another protocol, which then passes. */
+void sc_http_init_doubtful(struct sc_http *http, const char *name);
 /* The next bytes. 0: they may go on; -EPERM: a request for somebody else (`seen`); -EPROTO: it cannot be told
  * whom one is for, or where it ends. Afterwards the connection is to be ended, and these bytes are not to go
  * on. */

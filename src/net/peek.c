@@ -1,5 +1,6 @@
 #include "net/peek.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,14 +80,23 @@ static enum sc_peek read_hello(struct part hello, char *ret_name)
     return hello.bad || extensions.bad ? SC_PEEK_BROKEN : found;
 }
 
-/* The hello may be cut into several records. */
+/* Kinds of records: change of ciphers, alert, handshake, data, heartbeat. */
+static int is_record(uint8_t first)
+{
+    return first >= 0x14 && first <= 0x18;
+}
+
+/* The hello may be cut into several records. Servers read past some of the others, so one of those before it
+ * would hide it. */
 enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name)
 {
     uint8_t hello[SC_PEEK_MAX];
     size_t have = 0, want = 4;
     struct part rest = {data, len, 0};
-    if (len && data[0] != 0x16)
+    if (len && !is_record(data[0]))
         return SC_PEEK_OTHER;
+    if (len && data[0] != 0x16)
+        return len < 2 ? SC_PEEK_MORE : data[1] == 3 ? SC_PEEK_BROKEN : SC_PEEK_OTHER;
     while (have < want) {
         if (rest.len < 5)
             return rest.len + have > SC_PEEK_MAX - 5 ? SC_PEEK_BROKEN : SC_PEEK_MORE;
@@ -103,7 +113,7 @@ enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name)
         if (have >= 4)
             want = 4 + ((size_t)hello[1] << 16 | (size_t)hello[2] << 8 | hello[3]);
         if (have && hello[0] != 1)
-            return SC_PEEK_OTHER; /* no hello */
+            return SC_PEEK_BROKEN; /* a client begins with its hello */
         if (want > sizeof hello)
             return SC_PEEK_BROKEN;
         if (here < record && have < want)
@@ -114,15 +124,57 @@ enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name)
 
 /* ---- HTTP/1: the Host field ---- */
 
-/* A method is a word of capitals before a blank. */
+static bool is_token(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr("!#$%&'*+-.^_`|~", text[i])))
+            return false;
+    return len > 0;
+}
+
+/* Empty lines before a request mean nothing. */
+static size_t skip_newlines(const char *text, size_t len)
+{
+    size_t at = 0;
+    while (at < len && (text[at] == '\r' || text[at] == '\n'))
+        at++;
+    return at;
+}
+
+bool sc_peek_is_text(uint8_t byte)
+{
+    return (byte >= ' ' && byte < 0x7f) || byte == '\t' || byte == '\r';
+}
+
+static bool says_http(const char *line, size_t len)
+{
+    for (size_t i = 0; i + 5 <= len; i++)
+        if (!strncasecmp(line + i, "http/", 5))
+            return true;
+    return false;
+}
+
+/* A line of text that begins with a word of capitals and a blank, or says HTTP anywhere: some servers take
+ * any word for a method. What it is worth is looked at later. */
 static enum sc_peek starts_as_http(const char *text, size_t len)
 {
-    size_t word = 0;
-    while (word < len && word < 20 && ((text[word] >= 'A' && text[word] <= 'Z') || text[word] == '-'))
+    size_t at = skip_newlines(text, len), word = at;
+    while (word < len && word < at + 20 && ((text[word] >= 'A' && text[word] <= 'Z') || text[word] == '-'))
         word++;
-    if (word == len && word < 20)
-        return SC_PEEK_MORE;
-    return word > 0 && word < len && text[word] == ' ' ? SC_PEEK_NAME : SC_PEEK_OTHER;
+    if (word > at && word < len && text[word] == ' ')
+        return SC_PEEK_NAME;
+    for (size_t i = at; i < len; i++) {
+        if (text[i] == '\n')
+            return says_http(text + at, i - at) ? SC_PEEK_NAME : SC_PEEK_OTHER;
+        if (!sc_peek_is_text((uint8_t)text[i]))
+            return SC_PEEK_OTHER;
+    }
+    return SC_PEEK_MORE;
+}
+
+bool sc_peek_tells_later(const uint8_t *data, size_t len)
+{
+    return starts_as_http((const char *)data, len) == SC_PEEK_MORE;
 }
 
 bool sc_peek_is_http(const uint8_t *data, size_t len)
@@ -144,54 +196,66 @@ static bool host_name(const char *text, size_t len, char *ret_name)
     return sc_net_name_clean(text, colon ? (size_t)(colon - text) : len, ret_name);
 }
 
-/* "GET http://name/path HTTP/1.1": then the target counts, too. */
-static bool target_is_for(const char *line, size_t len, const char *name)
+/* Whom "GET http://name/path HTTP/1.1" is for. 1: *ret_name; 0: it tells nobody; -1: what cannot be read. */
+static int target_name(const char *line, size_t len, char *ret_name)
 {
-    char other[SC_NET_NAME_MAX + 1];
     const char *blank = memchr(line, ' ', len);
+    if (!blank)
+        return -1;
     size_t at = (size_t)(blank - line) + 1;
-    if (at < len && line[at] == '/')
-        return true;
-    if (at < len && line[at] == '*')
-        return true;
+    if (at < len && (line[at] == '/' || line[at] == '*'))
+        return 0;
     if (len - at < 7 || strncasecmp(line + at, "http://", 7) != 0)
-        return false;
+        return -1;
     at += 7;
     size_t end = at;
-    while (end < len && !strchr("/?# ", line[end]))
+    while (end < len && !strchr("/?# \r", line[end]))
         end++;
-    return host_name(line + at, end - at, other) && !strcmp(other, name);
+    return host_name(line + at, end - at, ret_name) ? 1 : -1;
 }
 
-enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name)
+/* The Host field and the target; they must agree. */
+static enum sc_peek join_names(const char *line, size_t len, bool found, char *ret_name)
+{
+    char other[SC_NET_NAME_MAX + 1];
+    int target = target_name(line, len, other);
+    if (target < 0 || (found && target > 0 && strcmp(other, ret_name) != 0))
+        return SC_PEEK_BROKEN;
+    if (!found && target == 0)
+        return SC_PEEK_OTHER;
+    if (!found)
+        memcpy(ret_name, other, strlen(other) + 1);
+    return SC_PEEK_NAME;
+}
+
+/* Folded lines, blanks before the colon and names that are no word are read differently by different servers.
+ */
+static bool field_is_fine(const char *line, size_t len)
+{
+    const char *colon = memchr(line, ':', len);
+    return colon && is_token(line, (size_t)(colon - line)) && !memchr(line, '\0', len) &&
+           !memchr(line, '\r', len);
+}
+
+enum sc_peek sc_peek_head(const uint8_t *data, size_t len, char *ret_name)
 {
     const char *text = (const char *)data, *end = text + len;
-    enum sc_peek start = starts_as_http(text, len);
-    if (start != SC_PEEK_NAME)
-        return start;
-    const char *first_end = memchr(text, '\n', len);
-    if (!first_end)
-        return len < SC_PEEK_MAX ? SC_PEEK_MORE : SC_PEEK_BROKEN;
-    size_t first = (size_t)(first_end - text);
+    text += skip_newlines(text, len);
+    const char *first_end = memchr(text, '\n', (size_t)(end - text));
     bool found = false;
-    for (const char *line = first_end + 1; line < end;) {
+    for (const char *line = first_end ? first_end + 1 : end; line < end;) {
         const char *eol = memchr(line, '\n', (size_t)(end - line));
         if (!eol)
             break;
         size_t n = (size_t)(eol - line);
         if (n && line[n - 1] == '\r')
             n--;
-        if (n == 0) {
-            if (!found)
-                return SC_PEEK_OTHER;
-            return target_is_for(text, first, ret_name) ? SC_PEEK_NAME : SC_PEEK_BROKEN;
-        }
-        /* Folded lines, and blanks before the colon, are read differently by different servers. */
-        if (*line == ' ' || *line == '\t' || memchr(line, '\0', n) || memchr(line, '\r', n))
+        if (n == 0)
+            return join_names(text, (size_t)(first_end - text), found, ret_name);
+        if (!field_is_fine(line, n))
             return SC_PEEK_BROKEN;
-        if (n >= 5 && !strncasecmp(line, "host", 4) &&
-            (line[4] == ':' || line[4] == ' ' || line[4] == '\t')) {
-            if (found || line[4] != ':' || !host_name(line + 5, n - 5, ret_name))
+        if (n >= 5 && !strncasecmp(line, "host:", 5)) {
+            if (found || !host_name(line + 5, n - 5, ret_name))
                 return SC_PEEK_BROKEN;
             found = true;
         }
@@ -200,11 +264,17 @@ enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name)
     return len < SC_PEEK_MAX ? SC_PEEK_MORE : SC_PEEK_BROKEN;
 }
 
+enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name)
+{
+    enum sc_peek start = starts_as_http((const char *)data, len);
+    return start == SC_PEEK_NAME ? sc_peek_head(data, len, ret_name) : start;
+}
+
 enum sc_peek sc_peek(const uint8_t *data, size_t len, char *ret_name)
 {
     if (len == 0)
         return SC_PEEK_MORE;
-    if (data[0] == 0x16)
+    if (is_record(data[0]))
         return sc_peek_tls(data, len, ret_name);
     return sc_peek_http(data, len, ret_name);
 }

@@ -21,8 +21,15 @@ enum sc_peek {
 enum sc_peek sc_peek(const uint8_t *data, size_t len, char *ret_name);
 /* Does it begin as HTTP/1 does? */
 bool sc_peek_is_http(const uint8_t *data, size_t len);
+/* Text without the end of a line, so that it cannot be told whether it is HTTP/1. It may go on and be looked
+ * at as it goes (http.h): other protocols are not kept waiting. */
+bool sc_peek_tells_later(const uint8_t *data, size_t len);
+/* May it stand in a line of text? */
+bool sc_peek_is_text(uint8_t byte);
 /* Its parts. */
 enum sc_peek sc_peek_tls(const uint8_t *data, size_t len, char *ret_name);
 enum sc_peek sc_peek_http(const uint8_t *data, size_t len, char *ret_name);
+/* The same of what is known to be a request's head; OTHER: it names nobody. */
+enum sc_peek sc_peek_head(const uint8_t *data, size_t len, char *ret_name);
 
 #endif

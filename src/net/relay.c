@@ -154,12 +154,15 @@ static int check_http(void *userdata, const uint8_t *data, size_t len)
 }
 
 /* From here on every request is looked at. */
-static int follow_http(struct sc_connection *c)
+static int follow_http(struct sc_connection *c, bool doubtful)
 {
     c->http = malloc(sizeof *c->http);
     if (!c->http)
         return -ENOMEM;
-    sc_http_init(c->http, c->name->text);
+    if (doubtful)
+        sc_http_init_doubtful(c->http, c->name->text);
+    else
+        sc_http_init(c->http, c->name->text);
     c->flows[OUT].check = check_http;
     c->flows[OUT].userdata = c->http;
     return 0;
@@ -178,7 +181,10 @@ static bool look(struct sc_connection *c)
         return true;
     }
     enum sc_peek seen = sc_peek(first, (size_t)n, name);
-    const char *what = first[0] == 0x16 ? "tls_sni" : "http_host";
+    const char *what = first[0] >= 0x14 && first[0] <= 0x18 ? "tls_sni" : "http_host";
+    bool doubtful = seen == SC_PEEK_MORE && sc_peek_tells_later(first, (size_t)n);
+    if (doubtful)
+        seen = SC_PEEK_OTHER;
     if (seen == SC_PEEK_BROKEN || (seen == SC_PEEK_MORE && (size_t)n == sizeof first)) {
         refuse(c, c->name->text, what, "whom it is for cannot be read");
         return false;
@@ -188,7 +194,8 @@ static bool look(struct sc_connection *c)
         return false;
     }
     c->looked_at = seen != SC_PEEK_MORE;
-    if (c->looked_at && sc_peek_is_http(first, (size_t)n) && follow_http(c) < 0) {
+    bool http = c->looked_at && (doubtful || sc_peek_is_http(first, (size_t)n));
+    if (http && follow_http(c, doubtful) < 0) {
         end(c, true);
         return false;
     }

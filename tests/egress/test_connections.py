@@ -138,3 +138,23 @@ s = dial("allowed.test", 80); print(ask(s, "PRI * HTTP/2.0\\n\\nSM\\n\\n"))
     assert lines[2:] == [gone, gone, gone]
     assert denials(result, "connect")["denied.test:80"]["count"] == 3
     assert {x[3] for x in lab.seen("http")} == {"allowed.test"}
+
+
+def test_what_servers_take_for_a_request_is_looked_at(cells, lab):
+    """Empty lines first, any word as a method, a target instead of Host, a line that comes in pieces."""
+    result = cells.python(["--allow", "allowed.test:7,80"], """
+for head in ("\\r\\nGET /hello HTTP/1.1\\r\\nHost: %s", "get /hello HTTP/1.1\\r\\nHost: %s", "GET http://%s/hello HTTP/1.1\\r\\nA: b",
+             "GET /hello HTTP/1.1\\r\\nHost: %s\\r\\nA : b", "g|/hello HTTP/1.1\\r\\nHost: %s"):
+    for name in ("allowed.test", "denied.test"):
+        s = dial("allowed.test", 80); parts = (head % name).split("|"); s.sendall(parts[0].encode())
+        if len(parts) > 1: time.sleep(0.3); parts[1] = "et " + parts[1]
+        print(outcome(s, ("".join(parts[1:]) + "\\r\\nConnection: close\\r\\n\\r\\n").encode())[:11])
+s = dial("allowed.test", 7); s.sendall(b"x" * 20000); print(s.recv(1)); s.sendall(b"y HTTP/1.1"); print("on")
+""")
+    lines = out(result)
+    gone = "ECONNRESET"
+    assert lines[1::2][:5] == [gone] * 5, lines
+    assert lines[4].startswith("b'HTTP/1.1") and lines[6] == gone, lines
+    # This origin hangs up on an empty line, and says to the other two that it does not know the method.
+    assert gone not in (lines[0], lines[2], lines[8]) and lines[10:] == ["b'x'", "on"], lines
+    assert {x[3] for x in lab.seen("http")} <= {"allowed.test", None}

@@ -289,25 +289,28 @@ static void a_program_that_refuses_says_why(void **state)
     end_living(&zygote);
 }
 
-/* A program that lies: it says of a process that was never sealed that it was. */
-static void who_lies_about_its_child_loses_the_cell(void **state)
+/* A program that lies: it says of a process that was never sealed that it was, with what `give_fd` makes into
+ * `fd`. */
+static void lie(const char *give_fd, const char *what)
 {
-    (void)state;
     struct living zygote, cell;
     struct operation program = {0}, op = {0};
-    static const char liar[] =
-        "import array, os, socket, struct, time\n"
+    char liar[2048];
+    snprintf(
+        liar, sizeof liar,
+        "import array, ctypes, os, socket, struct, time\n"
         "s = socket.socket(fileno=4)\n"
         "order, parts, _, _ = s.recvmsg(8192, 4096)\n"
         "fds = array.array('i'); fds.frombytes(parts[0][2])\n"
         "if os.fork() == 0:\n"
         "    r = socket.socket(fileno=fds[0])\n"
-        "    null = os.open('/dev/null', os.O_RDONLY)\n"
-        "    socket.send_fds(r, [bytes(128)], [null])\n"
+        "    %s\n"
+        "    socket.send_fds(r, [bytes(128)], [fd])\n"
         "    r.recv(1)\n"
         "    time.sleep(1000)\n"
         "s.send(struct.pack('=Iii28s96s', struct.unpack_from('=I', order, 4)[0], os.getpid(), 0, b'', b''))\n"
-        "time.sleep(1000)\n";
+        "time.sleep(1000)\n",
+        give_fd);
     const char *const argv[] = {"python3", "-I", "-c", liar, NULL};
     begin_forkable(&zygote);
     give(&zygote, &program, &(struct sc_command){.argv = argv, .flags = SC_COMMAND_SOCKET});
@@ -318,13 +321,26 @@ static void who_lies_about_its_child_loses_the_cell(void **state)
         step_once(&cell);
     assert_true(op.is_over && op.failed && !op.started);
     assert_int_equal(cell.why, SC_STATUS_SANDBOX_ERROR);
-    if (!strstr(cell.message, "not sealed: ns/user"))
+    if (!strstr(cell.message, what))
         fail_msg("%s", cell.message);
     assert_int_equal(zygote.ended, 0);
     forget(&op);
     forget(&program);
     end_below(&cell);
     end_living(&zygote);
+}
+
+static void who_lies_about_its_child_loses_the_cell(void **state)
+{
+    (void)state;
+    /* The listener of a filter of its own, that allows everything. */
+    lie("code = ctypes.create_string_buffer(struct.pack('=HBBI', 6, 0, 0, 0x7fff0000)); "
+        "fd = ctypes.CDLL(None).syscall(317, 1, 8, struct.pack('=HxxxxxxQ', 1, ctypes.addressof(code)))",
+        "not sealed: ns/user");
+    /* What can always be read would keep the supervisor busy. */
+    lie("fd = os.eventfd(1)", "not sealed: what it gave as its filter's listener is none");
+    lie("fd = os.open('/dev/zero', os.O_RDONLY)",
+        "not sealed: what it gave as its filter's listener is none");
 }
 
 /* As root: every cell below another has ids of its own, and gives them back. */

@@ -29,7 +29,7 @@ static const struct {
     {"POST / HTTP/1.1\r\n" OURS "Content-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: b.example\r\n\r\n",
      -EPERM, 1},
     {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n5\r\nGET "
-                                "/\r\n1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nT: 1\r\n\r\n"
+     "/\r\n1a;x=y\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nT: 1\r\n\r\n"
      "GET / HTTP/1.1\r\n" OURS "\r\n",
      0, 2},
     {"POST / HTTP/1.1\r\n" OURS
@@ -54,6 +54,15 @@ static const struct {
     {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n1000000000000000\r\n", -EPROTO, 1},
     {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", -EPROTO, 1},
     {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n\r\n", -EPROTO, 1},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 5\r\nTransfer-Encoding : chunked\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Content-Length: 5\r\n\vTransfer-Encoding: chunked\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.1\r\n" OURS "Transfer-Encoding: \vchunked\r\n\r\n", -EPROTO, 0},
+    {"POST / HTTP/1.0\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n", -EPROTO, 0},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nget / HTTP/1.1\r\nHost: b.example\r\n\r\n", -EPERM, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nGET http://b.example/ HTTP/1.1\r\n\r\n", -EPERM, 1},
+    {"GET / HTTP/1.1\r\n" OURS "\r\nCONNECT b.example:80 HTTP/1.1\r\n\r\n", -EPROTO, 1},
+    {"GET /a b HTTP/1.1\r\n" OURS "\r\n", -EPROTO, 0},
+    {"GET\t/ HTTP/1.1\r\n" OURS "\r\n", -EPROTO, 0},
     {"GET / HTTP/2.0\r\n" OURS "\r\n", -EPROTO, 0},
     {"PRI * HTTP/2.0\r\n\r\n", -EPROTO, 0},
     {"GET /\r\n\r\n", -EPROTO, 0},
@@ -82,6 +91,40 @@ static void test_rows(void **state)
                 fail_msg("row %zu by %zu: %d, %u requests: %s", i, piece, r, (unsigned)http->requests,
                          ROWS[i].text);
         }
+    }
+    free(http);
+}
+
+/* What may be another protocol goes on as it comes; what turns out to be a request is looked at. */
+static void test_doubtful(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int result;
+        enum sc_http_state after;
+    } rows[] = {{"hello", 0, SC_HTTP_LINE},
+                {"hello\n", 0, SC_HTTP_UPGRADED},
+                {"a\001 / HTTP/1.1\n", 0, SC_HTTP_UPGRADED},
+                {"get / HTTP/1.1\r\n" OURS "\r\n", 0, SC_HTTP_HEAD},
+                {"\r\nget / hhttp/1.1\n", 0, SC_HTTP_HEAD},
+                {"get / HTTP/1.1\r\nHost: b.example\r\n\r\n", -EPERM, SC_HTTP_HEAD},
+                {"get / http/1.1\r\n" OURS "\r\n", -EPROTO, SC_HTTP_HEAD}};
+    struct sc_http *http = malloc(sizeof *http);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int r = 0;
+        sc_http_init_doubtful(http, "a.example");
+        for (const char *at = rows[i].text; *at && r == 0; at++)
+            r = sc_http_feed(http, (const uint8_t *)at, 1);
+        if (r != rows[i].result || http->state != rows[i].after)
+            fail_msg("row %zu: %d, state %d", i, r, http->state);
+    }
+    for (int ends = 0; ends < 2; ends++) { /* a method that is longer than any head may be */
+        sc_http_init_doubtful(http, "a.example");
+        for (size_t i = 0; i < 2 * SC_PEEK_MAX; i++)
+            assert_int_equal(sc_http_feed(http, (const uint8_t *)"x", 1), 0);
+        const char *end = ends ? " / HTTP/1.1\n" : " / and so on\n";
+        assert_int_equal(sc_http_feed(http, (const uint8_t *)end, strlen(end)), ends ? -EPROTO : 0);
     }
     free(http);
 }
@@ -131,7 +174,7 @@ static void test_upgrades(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_long_head),
-                                       cmocka_unit_test(test_upgrades)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_doubtful),
+                                       cmocka_unit_test(test_long_head), cmocka_unit_test(test_upgrades)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

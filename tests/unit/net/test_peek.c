@@ -30,11 +30,24 @@ static void test_http(void **state)
     HTTP("SSH-2.0-x\r\n", SC_PEEK_OTHER, NULL);
     HTTP("\0\1\2", SC_PEEK_OTHER, NULL);
     HTTP("GE", SC_PEEK_MORE, NULL);
+    /* Some servers take empty lines before a request, and any word for a method. */
+    HTTP("\r\n\nGET / HTTP/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_NAME, "b.example");
+    HTTP("get / HTTP/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_NAME, "b.example");
+    HTTP("G_1!\t/ http/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
+    HTTP("a1 LOGIN x y\r\n", SC_PEEK_OTHER, NULL);
+    HTTP("get", SC_PEEK_MORE, NULL);
+    HTTP("\r\n", SC_PEEK_MORE, NULL);
+    /* Without Host the target tells. */
+    HTTP("GET http://b.example/ HTTP/1.0\r\n\r\n", SC_PEEK_NAME, "b.example");
+    HTTP("CONNECT b.example:443 HTTP/1.0\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("GET / HTTP/1.1\r\nHost: exam", SC_PEEK_MORE, NULL);
     HTTP("GET / HTTP/1.1\r\nHost: example.org\r\n", SC_PEEK_MORE, NULL);
     /* Read differently by different servers, or for two. */
     HTTP("GET / HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("GET / HTTP/1.1\r\nHost : a.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
+    HTTP("GET / HTTP/1.1\r\nHost: a.example\r\nA : b\r\n\r\n", SC_PEEK_BROKEN, NULL);
+    HTTP("GET / HTTP/1.1\r\nHost: a.example\r\n\vHost: b.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
+    HTTP("GET / HTTP/1.1\r\nHost: a.example\r\nno field\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("GET / HTTP/1.1\r\nHost: a.example\r\n b\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("GET / HTTP/1.1\r\nHost: a.example, b.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("GET / HTTP/1.1\r\nHost: a.example\0.b\r\n\r\n", SC_PEEK_BROKEN, NULL);
@@ -116,7 +129,16 @@ static void test_tls(void **state)
     assert_int_equal(sc_peek(data, len, found), SC_PEEK_BROKEN);
     len = hello(data, one, 1, 999);
     data[5] = 2; /* another message of the handshake */
-    assert_int_equal(sc_peek(data, len, found), SC_PEEK_OTHER);
+    assert_int_equal(sc_peek(data, len, found), SC_PEEK_BROKEN);
+    /* A record of another kind before the hello, which some servers read past. */
+    for (uint8_t kind = 0x13; kind <= 0x19; kind++) {
+        static const uint8_t rest[] = {3, 1, 0, 2, 1, 90};
+        data[0] = kind;
+        memcpy(data + 1, rest, sizeof rest);
+        len = sizeof rest + 1 + hello(data + 1 + sizeof rest, one, 1, 999);
+        bool is_record = kind >= 0x14 && kind <= 0x18;
+        assert_int_equal(sc_peek(data, len, found), is_record ? SC_PEEK_BROKEN : SC_PEEK_OTHER);
+    }
 }
 
 int main(void)
