@@ -7,7 +7,7 @@ import time
 
 import pytest
 from conftest import PATIENCE
-from test_warm import PRINTS, READS, once, run, told
+from test_warm import PRINTS, READS, once, run, settled, told
 from test_warm_templates import templates  # noqa: F401 (a fixture)
 from wire import Wire
 
@@ -133,3 +133,15 @@ def test_its_end_leaves_nothing(keepers):
     while [pid for pid in cells if os.path.exists("/proc/%d" % pid)]:
         assert time.monotonic() < until, json.dumps(cells)
         time.sleep(0.05)
+
+
+def test_200_forks_leave_nothing(keeper):
+    forked(keeper, "python", "1")
+    with Wire(keeper) as wire:
+        def run_100():
+            for i in range(100):
+                assert wire.ask(**once(keeper, "print(%d)" % i))["ok"]["stdout"] == "%d\n" % i
+            return settled(keeper)
+
+        before, after = run_100(), run_100()
+    assert after[1] == before[1] and after[0] < before[0] + 64, (before, after)
