@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ASKED = ("package.json", "requirements.txt", "requirements-sdk.txt")
+ASKED = ("package.json", "requirements.txt", "constraints.txt", "requirements-sdk.txt")
 
 
 def parent():
@@ -69,7 +69,7 @@ def fill(folder):
     run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
     run(["/usr/bin/python3", "-m", "venv", "venv"], folder)
     run(["venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt",
-         "-r", "requirements-sdk.txt"], folder)
+         "-r", "requirements-sdk.txt", "-c", "constraints.txt"], folder)
     fill_interpreters(folder)
     run(["chmod", "-R", "a+rX", "."], folder)
 
