@@ -85,7 +85,7 @@ static void pack_run(struct packer *packer, const struct sc_plan *plan, struct s
     image->filter = put(packer, plan->filter->insns, plan->filter->n_insns * sizeof(struct sock_filter));
     image->n_insns = plan->filter->n_insns;
     if (plan->forkable) {
-        const struct sc_filter *forkable = sc_filter_forkable();
+        const struct sc_filter *forkable = sc_filter_forkable(plan->zygote);
         image->forkable_filter = put(packer, forkable->insns, forkable->n_insns * sizeof(struct sock_filter));
         image->n_forkable_insns = forkable->n_insns;
     }

@@ -329,7 +329,7 @@ static void make_fork_works(struct shape *shape)
     struct sc_err err = {0};
     if (sc_spec_copy(&shape->spec, &shape->fork_spec) < 0)
         return;
-    shape->fork_spec.forkable = true;
+    shape->fork_spec.forkable = shape->fork_spec.zygote = true;
     if (sc_plan_make(&shape->fork_spec, &shape->host, &shape->fork_plan, &err) == 0)
         (void)sc_works_new(shape->fork_plan, &shape->fork_works, &err);
 }

@@ -22,9 +22,9 @@ const struct sc_filter *sc_filter_for(enum sc_profile profile)
     return find(profile == SC_PROFILE_COMPUTE ? "compute" : "default");
 }
 
-const struct sc_filter *sc_filter_forkable(void)
+const struct sc_filter *sc_filter_forkable(bool zygote)
 {
-    return find("forkable");
+    return find(zygote ? "forkable" : "forkable_session");
 }
 
 const struct sc_filter_notice *sc_filter_find_notice(const struct sc_filter *filter, int nr)

@@ -49,8 +49,9 @@ struct sc_filter {
 };
 
 const struct sc_filter *sc_filter_for(enum sc_profile profile);
-/* Of programs that can be forked, and of their cells' agents; loaded without a listener. */
-const struct sc_filter *sc_filter_forkable(void);
+/* Of programs that can be forked, and of their cells' agents; loaded without a listener. Of those that
+ * run anybody's code unless `zygote`. */
+const struct sc_filter *sc_filter_forkable(bool zygote);
 const struct sc_filter_notice *sc_filter_find_notice(const struct sc_filter *filter, int nr);
 /* The notice a reported call belongs to, by its arguments as the kernel reported them; NULL when there is
  * none. */

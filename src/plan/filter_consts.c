@@ -36,7 +36,16 @@ static const struct constant CONSTANTS[] = {
     {"IPPROTO_UDP", 17},
     {"IPPROTO_MPTCP", 262},
     {"NETLINK_ROUTE", 0},
+    {"SOL_IP", 0},
+    {"SOL_IPV6", 41},
     {"SOL_TCP", 6},
+    {"IP_XFRM_POLICY", 17},
+    {"IPV6_XFRM_POLICY", 35},
+    {"IPT_SO_REPLACE", 64}, /* of both families, as the next three */
+    {"IPT_SO_COUNTERS", 65},
+    {"IPT_SO_INFO", 64},
+    {"IPT_SO_ENTRIES", 65},
+    {"TCP_REPAIR", 19},
     {"TCP_ULP", 31},
     /* mknod */
     {"S_IFMT", 0170000},

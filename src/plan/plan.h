@@ -96,6 +96,7 @@ struct sc_plan {
     bool fixed_layout; /* programs have their memory at the same addresses each time */
     bool forkable; /* its cells' programs can be forked into cells below them, and the fork library lies in
                       /snapcell */
+    bool zygote;   /* `forkable` for what runs its template's code only */
     bool stay;     /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
 
     struct sc_plan_mount *mounts;

@@ -112,6 +112,7 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     copy.validate.on_finding = spec->validate.on_finding;
     copy.deterministic = spec->deterministic;
     copy.forkable = spec->forkable;
+    copy.zygote = spec->zygote;
     copy.session = spec->session;
     copy.template_applied = spec->template_applied;
     copy.n_own_env = spec->n_own_env;

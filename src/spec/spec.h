@@ -183,6 +183,7 @@ struct sc_spec {
     struct sc_strv imports; /* modules that an interpreter made ahead has loaded already, if there is one;
                                they change how fast a run begins, never what it means */
     bool forkable;          /* a session whose interpreters can be forked into cells of their own */
+    bool zygote;            /* with `forkable`: it runs what its template says and nobody's code. No option */
     bool session; /* nothing runs by itself: the cell waits for commands. Set by those who open sessions, no
                      option */
 };

@@ -343,6 +343,62 @@ static void who_lies_about_its_child_loses_the_cell(void **state)
         "not sealed: what it gave as its filter's listener is none");
 }
 
+/* A program that keeps what an order lends it, and enters the cell below itself: it has every capability over
+ * that cell's namespaces then, and no call that leads from these into the kernel's depths. */
+static void what_an_order_lends_leads_no_further(void **state)
+{
+    (void)state;
+    struct living zygote, cell;
+    struct operation program = {0}, op = {0};
+    static const char thief[] =
+        "import array, ctypes, os, socket, struct\n"
+        "s = socket.socket(fileno=4)\n"
+        "order, parts, _, _ = s.recvmsg(8192, 4096)\n"
+        "given = array.array('i'); given.frombytes(parts[0][2])\n"
+        "mask = struct.unpack_from('=I', order, 12)[0]\n"
+        "fds = dict(zip([i for i in range(32) if mask >> i & 1], given))\n"
+        "c = ctypes.CDLL(None, use_errno=True)\n"
+        "def say(what, r): print(what, 0 if r >= 0 else ctypes.get_errno(), flush=True)\n"
+        "say('user', c.setns(fds[7], 0x10000000))\n"
+        "say('net', c.setns(fds[10], 0x40000000))\n"
+        "t = socket.socket()\n"
+        "for level, name in ((0, 64), (0, 65), (0, 17), (41, 64), (41, 65), (41, 35), (6, 19), (0, 96), (0, "
+        "128), "
+        "(0, 200), (0, 1153), (0, 1), (6, 1)):\n"
+        "    say('set %d %d' % (level, name), c.setsockopt(t.fileno(), level, name, bytes(100), 100))\n"
+        "def link(kind, body, flags=0x605):\n"
+        "    try: n = socket.socket(16, 3, 0)\n"
+        "    except OSError as e: print('netlink', e.errno, flush=True); return\n"
+        "    n.send(struct.pack('=IHHII', 16 + len(body), kind, flags, 1, 0) + body)\n"
+        "    print('link', kind, struct.unpack_from('=i', n.recv(4096), 16)[0], flush=True)\n"
+        "def attr(kind, data): return struct.pack('=HH', len(data) + 4, kind) + data + bytes(-len(data) % "
+        "4)\n"
+        "link(16, bytes(16) + attr(3, b'x0\\0') + attr(18, attr(1, b'dummy\\0')))\n"
+        "link(36, struct.pack('=BxHiIII', 0, 0, 1, 0x10000, 0xffffffff, 0) + attr(1, b'pfifo\\0'))\n"
+        "os._exit(0)\n";
+    const char *const argv[] = {"python3", "-I", "-c", thief, NULL};
+    begin_forkable(&zygote);
+    give(&zygote, &program, &(struct sc_command){.argv = argv, .flags = SC_COMMAND_SOCKET});
+    step_until(&zygote, &program.started);
+    begin_below(&cell, &zygote, false);
+    give_fork(&cell, &op, &program, &(struct sc_command){.argv = NAME});
+    while (!program.is_over)
+        step_once(&cell);
+    assert_exit(&program, 0);
+    assert_string_equal((char *)program.out.data,
+                        "user 0\nnet 0\n"
+                        "set 0 64 1\nset 0 65 1\nset 0 17 1\n"    /* packet filter, IPsec */
+                        "set 41 64 1\nset 41 65 1\nset 41 35 1\n" /* the same of v6 */
+                        "set 6 19 1\n"                            /* TCP_REPAIR */
+                        "set 0 96 92\nset 0 128 92\nset 0 200 92\nset 0 1153 92\n"
+                        "set 0 1 0\nset 6 1 0\n" /* what programs set */
+                        "netlink 93\nnetlink 93\n");
+    forget(&op);
+    forget(&program);
+    end_below(&cell);
+    end_living(&zygote);
+}
+
 /* As root: every cell below another has ids of its own, and gives them back. */
 static void ids_are_given_once_and_given_back(void **state)
 {
@@ -419,6 +475,7 @@ int main(void)
         TEST(a_forkable_cell_holds_its_own),
         TEST(what_cannot_be_forked),
         TEST(a_program_that_refuses_says_why),
+        TEST(what_an_order_lends_leads_no_further),
         TEST(who_lies_about_its_child_loses_the_cell),
         TEST(ids_are_given_once_and_given_back),
         TEST(many_forks_live_in_one_cell_after_another),

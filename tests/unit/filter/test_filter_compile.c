@@ -93,7 +93,7 @@ static void test_real_policies(void **state)
 static void test_built_in_filters_are_the_policy_files(void **state)
 {
     (void)state;
-    assert_int_equal(sc_filters_built_n, 3);
+    assert_int_equal(sc_filters_built_n, 4);
     for (int i = 0; i < 2; i++) {
         const struct sc_filter *built = sc_filter_for((enum sc_profile)i);
         assert_string_equal(built->name, f.filters[i].name);
@@ -104,10 +104,10 @@ static void test_built_in_filters_are_the_policy_files(void **state)
 
 /* What a program that can be forked has beyond `default`: entering one namespace at a time, of those that can
  * be its child's, and a root. */
-static void test_forkable_allows_entering_and_nothing_else(void **state)
+static void compare_forkable(bool zygote)
 {
-    (void)state;
-    const struct sc_filter *ordinary = sc_filter_for(SC_PROFILE_DEFAULT), *forkable = sc_filter_forkable();
+    const struct sc_filter *ordinary = sc_filter_for(SC_PROFILE_DEFAULT),
+                           *forkable = sc_filter_forkable(zygote);
     static const uint64_t kinds[] = {0x10000000, 0x20000000, 0x80,      0x40000000,
                                      0x08000000, 0x04000000, 0x02000000};
     static const uint64_t others[] = {0, 0x00020000, 0x30000000, 0x10020000, 1};
@@ -129,6 +129,19 @@ static void test_forkable_allows_entering_and_nothing_else(void **state)
                 assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, nr, args),
                                  sc_filter_evaluate(ordinary, AUDIT_ARCH_X86_64, nr, args));
         }
+}
+
+static void test_forkable_allows_entering_and_nothing_else(void **state)
+{
+    (void)state;
+    static const uint64_t route[6] = {16, 3, 0}, tcp[6] = {2, 1, 0};
+    for (int zygote = 0; zygote < 2; zygote++) {
+        compare_forkable(zygote);
+        const struct sc_filter *forkable = sc_filter_forkable(zygote);
+        assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, SYS_socket, tcp), SECCOMP_RET_ALLOW);
+        assert_int_equal(sc_filter_evaluate(forkable, AUDIT_ARCH_X86_64, SYS_socket, route),
+                         zygote ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+    }
 }
 
 static void test_foreign_abis_end_the_process(void **state)
