@@ -55,6 +55,11 @@ def test_restricted(keeper):
     assert forked(keeper, "python", "open('/etc/passwd')", "--mode", "restricted")["status"] == "error"
 
 
+def test_a_fork_lists_its_interfaces(keeper):
+    """A session's forks cannot (docs/limits-of-isolation.md), those of a zygote can."""
+    assert forked(keeper, "python", "import socket\nprint(socket.if_nameindex())")["stdout"] == "[(1, 'lo')]\n"
+
+
 def test_the_cell_of_a_fork_is_as_any(keeper):
     """Ids, rights, filter, and what can be written; the walls themselves are held by the tests of forks in cells."""
     code = ("import os\nimport stat\nstatus = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"
