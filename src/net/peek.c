@@ -154,14 +154,23 @@ static bool says_http(const char *line, size_t len)
     return false;
 }
 
-/* A line of text that begins with a word of capitals and a blank, or says HTTP anywhere: some servers take
- * any word for a method. What it is worth is looked at later. */
+/* "GET /" alone is a request to some. */
+static bool is_usual_method(const char *text, size_t len)
+{
+    static const char *const methods[] = {"GET ",     "HEAD ",  "POST ",  "PUT ",    "DELETE ",
+                                          "OPTIONS ", "PATCH ", "TRACE ", "CONNECT "};
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (len >= strlen(methods[i]) && !memcmp(text, methods[i], strlen(methods[i])))
+            return true;
+    return false;
+}
+
+/* A line of text that begins with a usual method, or says HTTP anywhere: some servers take any word for a
+ * method. What it is worth is looked at later. */
 static enum sc_peek starts_as_http(const char *text, size_t len)
 {
-    size_t at = skip_newlines(text, len), word = at;
-    while (word < len && word < at + 20 && ((text[word] >= 'A' && text[word] <= 'Z') || text[word] == '-'))
-        word++;
-    if (word > at && word < len && text[word] == ' ')
+    size_t at = skip_newlines(text, len);
+    if (is_usual_method(text + at, len - at))
         return SC_PEEK_NAME;
     for (size_t i = at; i < len; i++) {
         if (text[i] == '\n')

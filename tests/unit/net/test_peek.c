@@ -35,6 +35,10 @@ static void test_http(void **state)
     HTTP("get / HTTP/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_NAME, "b.example");
     HTTP("G_1!\t/ http/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_BROKEN, NULL);
     HTTP("a1 LOGIN x y\r\n", SC_PEEK_OTHER, NULL);
+    HTTP("PURGE / HTTP/1.1\r\nHost: b.example\r\n\r\n", SC_PEEK_NAME, "b.example");
+    HTTP("GET /\r\n\r\n", SC_PEEK_OTHER, NULL); /* which http.h refuses */
+    HTTP("EHLO a.example\r\n", SC_PEEK_OTHER, NULL);
+    HTTP("EHLO a.exam", SC_PEEK_MORE, NULL);
     HTTP("get", SC_PEEK_MORE, NULL);
     HTTP("\r\n", SC_PEEK_MORE, NULL);
     /* Without Host the target tells. */
