@@ -112,7 +112,7 @@ int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t co
  *
  * A plan whose spec says `forkable` makes cells whose programs can be forked into other cells: sc_live_open
  * makes one, and sc_live_open_child makes cells below it, which a fork may live in. A program that can be
- * forked is a command with SC_COMMAND_SOCKET that serves orders with runners/fork/. Decision 0031 tells how,
+ * forked is a command with SC_COMMAND_SOCKET that serves orders with runners/fork/. Decision 0029 tells how,
  * and what it costs: a forkable cell's system-call filter keeps `setns` and `chroot`, its refused calls are
  * answered ENOSYS without a record, and it has power over the cells below it (never the other way round).
  *
