@@ -155,7 +155,8 @@ static bool may_connect(struct sc_dial *dial, const struct sc_addr *addr)
     decision.verdict = dial->name ? sc_net_judge_resolved(&egress->net, addr, dial->port)
                                   : sc_net_judge_literal(&egress->net, addr, dial->port);
     if (decision.verdict.allow && !lifted(&egress->net, addr, dial->port) && is_our_own(addr))
-        decision.verdict = (struct sc_net_verdict){false, "special addresses", "this host's own address"};
+        decision.verdict =
+            (struct sc_net_verdict){false, "special addresses", "this host's own address", NULL};
     if (!decision.verdict.allow)
         sc_records_add(egress, &decision);
     return decision.verdict.allow;

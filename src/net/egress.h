@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "net/budget.h"
 #include "net/note.h"
 #include "net/rules.h"
 
@@ -68,8 +69,7 @@ struct sc_egress {
     size_t n_connections, n_dns;
     size_t connections_most;    /* more than these and there were no descriptors */
     struct sc_connection *dead; /* to be freed before the next wait */
-    uint64_t bytes_out, bytes_in;
-    uint64_t tokens[2], refilled_ns; /* of the bandwidth limit */
+    struct sc_budgets budgets;
 };
 
 int sc_egress_watch(struct sc_egress *egress, struct sc_source *source, uint32_t events);
@@ -107,8 +107,8 @@ int sc_packets_start(struct sc_egress *egress);
 
 /* relay.c */
 int sc_relay_start(struct sc_egress *egress);
-/* Ends what the rules no longer allow. */
-void sc_relay_judge_again(struct sc_egress *egress);
+/* Other rules, taken where it succeeds; ends what they do not allow. 0 or -ENOMEM. */
+int sc_relay_change(struct sc_egress *egress, struct sc_net *net);
 /* Frees what died in this round, moves what may move again. Milliseconds until it has to be called again, or
  * -1. */
 int sc_relay_round(struct sc_egress *egress);

@@ -44,13 +44,13 @@ static void note_packet(struct sc_egress *egress, const uint8_t *packet, size_t 
     struct sc_decision decision = {.what = SC_NET_WHAT_PACKET, .addr = &addr};
     if (!read_packet(packet, len, &decision, &addr))
         return;
-    decision.verdict =
-        (struct sc_net_verdict){false, "protocols", "only TCP, and questions about names, leave a cell"};
+    decision.verdict = (struct sc_net_verdict){false, "protocols",
+                                               "only TCP, and questions about names, leave a cell", NULL};
     if (decision.protocol == IPPROTO_TCP && sc_names_is_standin(&addr)) {
         const struct sc_known_name *name = sc_names_find(&egress->names, &addr);
         decision.name = name ? name->text : NULL;
         decision.addr = NULL;
-        decision.verdict = (struct sc_net_verdict){false, "default", "no rule allows this port"};
+        decision.verdict = (struct sc_net_verdict){false, "default", "no rule allows this port", NULL};
         if (name)
             decision.verdict = sc_net_judge_name(&egress->net, name->text, decision.port);
     } else if (decision.protocol == IPPROTO_TCP) {

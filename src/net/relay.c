@@ -27,12 +27,9 @@
 #define ACCEPTS_A_ROUND 64
 #define BYTES_A_TURN (2 * 1024 * 1024) /* then others have theirs */
 #define REFILL_MS 5
-#define BURST_NS (100 * SC_NS_PER_MS) /* of the bandwidth limit */
 /* linux/netfilter_ipv4.h cannot be included beside the C library's headers. Both families have this number.
  */
 #define ORIGINAL_DST 80
-
-enum { OUT, IN };
 
 struct sc_connection {
     struct sc_source client, upstream; /* the client's first: epoll's pointer is this one's, too */
@@ -45,6 +42,7 @@ struct sc_connection {
     bool looked_at, again, throttled;
     struct sc_http *http; /* what the cell says is HTTP/1: each request is looked at */
     struct sc_flow flows[2];
+    struct sc_charged charged;
     struct sc_connection *after;
 };
 
@@ -72,8 +70,9 @@ static void end(struct sc_connection *c, bool by_reset)
     }
     sc_close(&c->client.fd);
     sc_close(&c->upstream.fd);
-    sc_flow_fini(&c->flows[OUT]);
-    sc_flow_fini(&c->flows[IN]);
+    sc_budgets_release(&c->charged);
+    sc_flow_fini(&c->flows[SC_NET_OUT]);
+    sc_flow_fini(&c->flows[SC_NET_IN]);
     free(c->http);
     c->http = NULL;
     for (struct sc_connection **at = &egress->connections; *at; at = &(*at)->after) {
@@ -100,50 +99,25 @@ static void refuse(struct sc_connection *c, const char *name, const char *rule, 
 
 /* ---- budgets ---- */
 
-static const char *used_up(const struct sc_egress *egress)
+static void account(struct sc_connection *c, enum sc_net_way way, size_t moved)
 {
-    if (egress->net.bytes_out && egress->bytes_out >= egress->net.bytes_out)
-        return "bytes_out";
-    if (egress->net.bytes_in && egress->bytes_in >= egress->net.bytes_in)
-        return "bytes_in";
-    return NULL;
-}
-
-static void refill(struct sc_egress *egress)
-{
-    uint64_t rate = egress->net.bytes_per_second, now = sc_now_ns();
-    uint64_t passed = sc_min_u64(now - egress->refilled_ns, BURST_NS);
-    uint64_t add = rate / 1000000 * passed / 1000 + rate % 1000000 * passed / SC_NS_PER_S;
-    uint64_t most = sc_max_u64(rate / 10, 1500);
-    if (!rate || !add)
-        return;
-    egress->refilled_ns = now;
-    for (int way = OUT; way <= IN; way++)
-        egress->tokens[way] = sc_min_u64(egress->tokens[way] + add, most);
-}
-
-/* How much may be moved this way now. */
-static size_t allowance(const struct sc_egress *egress, int way)
-{
-    uint64_t most = BYTES_A_TURN;
-    uint64_t budget = way == OUT ? egress->net.bytes_out : egress->net.bytes_in;
-    uint64_t used = way == OUT ? egress->bytes_out : egress->bytes_in;
-    if (budget)
-        most = sc_min_u64(most, budget - sc_min_u64(budget, used));
-    if (egress->net.bytes_per_second)
-        most = sc_min_u64(most, egress->tokens[way]);
-    return (size_t)most;
-}
-
-static void account(struct sc_connection *c, int way, size_t moved)
-{
-    struct sc_egress *egress = c->egress;
-    struct sc_net_note *record = c->record >= 0 ? &egress->records[c->record] : NULL;
-    *(way == OUT ? &egress->bytes_out : &egress->bytes_in) += moved;
+    struct sc_net_note *record = c->record >= 0 ? &c->egress->records[c->record] : NULL;
+    sc_budgets_count(&c->egress->budgets, &c->charged, way, moved);
     if (record)
-        *(way == OUT ? &record->bytes_out : &record->bytes_in) += moved;
-    if (egress->net.bytes_per_second)
-        egress->tokens[way] -= sc_min_u64(egress->tokens[way], moved);
+        *(way == SC_NET_OUT ? &record->bytes_out : &record->bytes_in) += moved;
+}
+
+/* To the rules that allow it. False: one of them has no room, and the connection is gone. */
+static bool charge(struct sc_connection *c)
+{
+    const struct sc_net_rule *rules[SC_NET_LAYERS_MAX];
+    const struct sc_net *net = &c->egress->net;
+    size_t n = c->name ? sc_net_rules_of_name(net, c->name->text, c->port, rules)
+                       : sc_net_rules_of_literal(net, &c->addr, c->port, rules);
+    struct sc_spent spent = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
+    if (spent.why)
+        refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
+    return !spent.why;
 }
 
 /* ---- relaying ---- */
@@ -163,8 +137,8 @@ static int follow_http(struct sc_connection *c, bool doubtful)
         sc_http_init_doubtful(c->http, c->name->text);
     else
         sc_http_init(c->http, c->name->text);
-    c->flows[OUT].check = check_http;
-    c->flows[OUT].userdata = c->http;
+    c->flows[SC_NET_OUT].check = check_http;
+    c->flows[SC_NET_OUT].userdata = c->http;
     return 0;
 }
 
@@ -227,25 +201,27 @@ static void refuse_request(struct sc_connection *c, int why)
 }
 
 /* SC_FLOW_*, or -1: the connection is gone. */
-static int move(struct sc_connection *c, int way)
+static int move(struct sc_connection *c, enum sc_net_way way)
 {
-    size_t moved = 0, most = allowance(c->egress, way);
-    int from = way == OUT ? c->client.fd : c->upstream.fd, to = way == OUT ? c->upstream.fd : c->client.fd;
-    const char *budget = used_up(c->egress);
-    if (budget) {
-        refuse(c, c->name ? c->name->text : NULL, budget, "this budget of the cell is used up");
+    struct sc_budgets *budgets = &c->egress->budgets;
+    size_t moved = 0, most = sc_budgets_allowance(budgets, &c->charged, way, BYTES_A_TURN);
+    int from = way == SC_NET_OUT ? c->client.fd : c->upstream.fd,
+        to = way == SC_NET_OUT ? c->upstream.fd : c->client.fd;
+    struct sc_spent spent = sc_budgets_spent(budgets, &c->charged);
+    if (spent.why) {
+        refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
         return -1;
     }
     int state = sc_flow_move(&c->flows[way], from, to, most, &moved);
     account(c, way, moved);
-    if (state < 0 && c->http && way == OUT && (state == -EPERM || state == -EPROTO))
+    if (state < 0 && c->http && way == SC_NET_OUT && (state == -EPERM || state == -EPROTO))
         refuse_request(c, state);
     else if (state < 0)
         end(c, true);
     if (state < 0)
         return -1;
     if (state == SC_FLOW_MORE) {
-        bool limited = c->egress->net.bytes_per_second && c->egress->tokens[way] == 0;
+        bool limited = sc_budgets_wait(budgets, &c->charged, way);
         c->throttled = c->throttled || limited;
         c->again = c->again || !limited;
     }
@@ -263,11 +239,11 @@ static void pump(struct sc_connection *c)
     if (!hear_answer(c))
         return;
     bool may_speak = c->looked_at && !(c->http && c->http->state == SC_HTTP_ASKED);
-    if (may_speak && (out = move(c, OUT)) < 0)
+    if (may_speak && (out = move(c, SC_NET_OUT)) < 0)
         return;
     if (c->http && c->http->state == SC_HTTP_ASKED && !hear_answer(c))
         return;
-    in = move(c, IN);
+    in = move(c, SC_NET_IN);
     if (in >= 0 && out == SC_FLOW_OVER && in == SC_FLOW_OVER)
         end(c, false);
 }
@@ -345,7 +321,6 @@ static void judge(struct sc_connection *c)
 {
     struct sc_egress *egress = c->egress;
     uint64_t most = egress->net.connections ? egress->net.connections : CONNECTIONS_USUAL;
-    const char *budget = used_up(egress);
     most = sc_min_u64(most, egress->connections_most);
     if (sc_names_is_standin(&c->addr)) {
         c->name = sc_names_find(&egress->names, &c->addr);
@@ -359,11 +334,12 @@ static void judge(struct sc_connection *c)
             return;
         }
     }
-    if (budget || egress->n_connections > most) {
-        refuse(c, c->name ? c->name->text : NULL, budget ? budget : "connections",
-               "this budget of the cell is used up");
+    if (egress->n_connections > most) {
+        refuse(c, c->name ? c->name->text : NULL, "connections", "this budget of the cell is used up");
         return;
     }
+    if (!charge(c))
+        return;
     c->looked_at = !c->name || egress->net.unchecked_names;
     if (sc_dial_start(egress, c->name, &c->addr, c->port, on_dialled, c, &c->dial) < 0)
         end(c, true);
@@ -428,20 +404,36 @@ static bool still_allowed(const struct sc_connection *c)
            (c->upstream.fd < 0 || sc_net_judge_resolved(net, &c->addr, c->port).allow);
 }
 
-void sc_relay_judge_again(struct sc_egress *egress)
+static void judge_one_again(struct sc_connection *c)
 {
+    if (still_allowed(c))
+        (void)charge(c);
+    else
+        refuse(c, c->name ? c->name->text : NULL, "changed rules",
+               "the rules were changed and allow it no more");
+}
+
+int sc_relay_change(struct sc_egress *egress, struct sc_net *net)
+{
+    int r = sc_budgets_renew(&egress->budgets, net);
+    if (r < 0)
+        return r;
+    sc_net_fini(&egress->net);
+    egress->net = *net;
+    egress->budgets.net = &egress->net;
+    for (struct sc_connection *c = egress->connections; c; c = c->after)
+        c->charged.n = 0; /* its rules are gone */
     for (struct sc_connection *c = egress->connections, *after; c; c = after) {
         after = c->after;
-        if (!still_allowed(c))
-            refuse(c, c->name ? c->name->text : NULL, "changed rules",
-                   "the rules were changed and allow it no more");
+        judge_one_again(c);
     }
+    return 0;
 }
 
 int sc_relay_round(struct sc_egress *egress)
 {
     int wait = -1;
-    refill(egress);
+    sc_budgets_refill(&egress->budgets, sc_now_ns());
     for (struct sc_connection *c = egress->connections, *after; c; c = after) {
         after = c->after;
         if (c->again || c->throttled)

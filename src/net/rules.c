@@ -122,12 +122,12 @@ static bool name_fits(const char *pattern, const char *name)
 static struct sc_net_verdict by_default(const struct sc_net *net, const char *reason)
 {
     bool open = net->mode == SC_NET_OPEN;
-    return (struct sc_net_verdict){open, "default", open ? NULL : reason};
+    return (struct sc_net_verdict){open, "default", open ? NULL : reason, NULL};
 }
 
 static struct sc_net_verdict by_rule(const struct sc_net_rule *rule)
 {
-    return (struct sc_net_verdict){rule->allow, rule->text, rule->allow ? NULL : "a rule denies it"};
+    return (struct sc_net_verdict){rule->allow, rule->text, rule->allow ? NULL : "a rule denies it", rule};
 }
 
 /* Port 0: any. A rule that denies some ports only does not decide about all of them. */
@@ -148,7 +148,7 @@ static struct sc_net_verdict judge_name(const struct sc_net *net, const char *na
     struct sc_net_verdict verdict = {0}, first = {0};                                                        \
     for (const struct sc_net *layer = (net); layer; layer = layer->within) {                                 \
         if (layer->mode == SC_NET_NONE)                                                                      \
-            return (struct sc_net_verdict){false, "default", "there is no network"};                         \
+            return (struct sc_net_verdict){false, "default", "there is no network", NULL};                   \
         verdict = (call);                                                                                    \
         if (!verdict.allow)                                                                                  \
             return verdict;                                                                                  \
@@ -186,7 +186,7 @@ bool sc_net_names_special(const struct sc_net *net, const struct sc_addr *addr, 
 
 static struct sc_net_verdict refuse_special(const char *why)
 {
-    return (struct sc_net_verdict){false, "special addresses", why};
+    return (struct sc_net_verdict){false, "special addresses", why, NULL};
 }
 
 /* The address itself, without what it carries. */
@@ -203,7 +203,7 @@ static struct sc_net_verdict judge_resolved(const struct sc_net *net, const stru
     const char *why = sc_net_special(addr);
     if (why && !sc_net_names_special(net, addr, port))
         return refuse_special(why);
-    return (struct sc_net_verdict){true, "default", NULL};
+    return (struct sc_net_verdict){true, "default", NULL, NULL};
 }
 
 /* An allow rule that was not written for special addresses does not fit them. */
@@ -251,9 +251,27 @@ struct sc_net_verdict sc_net_judge_resolved(const struct sc_net *net, const stru
 }
 
 struct sc_net_verdict sc_net_judge_literal(const struct sc_net *net, const struct sc_addr *addr,
-                                           uint16_t port)
+                                           uint16_t port){
+    EVERY_LAYER(net, judge_both(layer, addr, port, judge_literal))}
+
+size_t sc_net_rules_of_name(const struct sc_net *net, const char *name, uint16_t port,
+                            const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX])
 {
-    EVERY_LAYER(net, judge_both(layer, addr, port, judge_literal))
+    size_t n = 0;
+    for (const struct sc_net *layer = net; layer && n < SC_NET_LAYERS_MAX; layer = layer->within)
+        if ((ret_rules[n] = judge_name(layer, name, port).by))
+            n++;
+    return n;
+}
+
+size_t sc_net_rules_of_literal(const struct sc_net *net, const struct sc_addr *addr, uint16_t port,
+                               const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX])
+{
+    size_t n = 0;
+    for (const struct sc_net *layer = net; layer && n < SC_NET_LAYERS_MAX; layer = layer->within)
+        if ((ret_rules[n] = judge_both(layer, addr, port, judge_literal).by))
+            n++;
+    return n;
 }
 
 static void tighten(uint64_t *budget, uint64_t other)

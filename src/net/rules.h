@@ -6,8 +6,9 @@
 
 struct sc_net_verdict {
     bool allow;
-    const char *rule;   /* text of the rule that decided, or "default"; borrowed from the rules */
-    const char *reason; /* of a refusal, for people; static */
+    const char *rule;             /* text of the rule that decided, or "default"; borrowed from the rules */
+    const char *reason;           /* of a refusal, for people; static */
+    const struct sc_net_rule *by; /* NULL: no rule, a default */
 };
 
 /* Lower case, without a dot at its end; false: it is no host name that may be asked for (empty labels,
@@ -24,6 +25,12 @@ struct sc_net_verdict sc_net_judge_resolved(const struct sc_net *net, const stru
 /* May this address be reached that was not got from a name? */
 struct sc_net_verdict sc_net_judge_literal(const struct sc_net *net, const struct sc_addr *addr,
                                            uint16_t port);
+
+/* The rules by which that is allowed, at most one of each layer. Their number. */
+size_t sc_net_rules_of_name(const struct sc_net *net, const char *name, uint16_t port,
+                            const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX]);
+size_t sc_net_rules_of_literal(const struct sc_net *net, const struct sc_addr *addr, uint16_t port,
+                               const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX]);
 
 /* Why an address is none of the public internet's ("loopback", "private", …), or NULL: it is. Addresses that
  * carry a v4 address in them (mapped, NAT64, 6to4) are what that one is. */

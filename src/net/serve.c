@@ -65,9 +65,9 @@ static void change(struct sc_egress *egress, int fd)
     int r = read_rules(fd, &net);
     if (r < 0)
         fail("changed rules", r); /* with neither the old nor the new ones there is no going on */
-    sc_net_fini(&egress->net);
-    egress->net = net;
-    sc_relay_judge_again(egress);
+    r = sc_relay_change(egress, &net);
+    if (r < 0)
+        fail("changed rules", r);
     (void)!send(egress->control.fd, &done, sizeof done, MSG_NOSIGNAL);
 }
 
@@ -98,6 +98,8 @@ static int start(struct sc_egress *egress, const char **ret_step)
     *ret_step = "rules";
     int r = read_rules(SC_NET_SLOT_CONFIG, &egress->net);
     close(SC_NET_SLOT_CONFIG);
+    if (r == 0)
+        r = sc_budgets_renew(&egress->budgets, &egress->net);
     if (r < 0)
         return r;
     *ret_step = "resolver";

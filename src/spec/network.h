@@ -17,6 +17,7 @@ struct json_t;
 #define SC_NET_NAME_MAX 253 /* bytes of a name, without a dot at its end */
 #define SC_NET_RULE_TEXT_MAX 400
 #define SC_NET_WITHIN_MAX 6 /* how often `within` may stand inside itself */
+#define SC_NET_LAYERS_MAX (SC_NET_WITHIN_MAX + 1)
 #define SC_NET_CONNECTIONS_MAX 1024
 
 /* An address; v4 stands in the first four bytes, the rest is zero. */
@@ -39,6 +40,8 @@ struct sc_net_rule {
     struct sc_cidr cidr;
     struct sc_ports ports[SC_NET_PORTS_MAX];
     size_t n_ports;
+    /* Budgets of what this rule allows; 0: none but the cell's. */
+    uint64_t connections, bytes_out, bytes_in, bytes_per_second;
 };
 
 /* NONE: no network at all. RULES: what a rule allows. OPEN: what no rule denies, on public addresses. */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "spec/json_read.h"
 #include "spec/network.h"
+#include "spec/network_rule.h"
 #include "spec/spec_internal.h"
 
 extern const struct sc_spec_word SC_NET_MODES[];
@@ -21,34 +22,9 @@ static int read_mode(void *into, const json_t *value, const char *path, struct s
     return r;
 }
 
-static int read_allow(void *into, const json_t *value, const char *path, struct sc_err *err)
-{
-    const char *text = sc_json_text(value, path, err);
-    return text ? sc_net_add_rule(into, true, path, text, err) : -EINVAL;
-}
-
-static int read_deny(void *into, const json_t *value, const char *path, struct sc_err *err)
-{
-    const char *text = sc_json_text(value, path, err);
-    return text ? sc_net_add_rule(into, false, path, text, err) : -EINVAL;
-}
-
-static int read_rule(void *into, const json_t *value, const char *path, struct sc_err *err)
-{
-    static const struct sc_json_field fields[] = {{"allow", read_allow}, {"deny", read_deny}, {NULL}};
-    struct sc_net *net = into;
-    const json_t *allow = json_object_get(value, "allow"), *deny = json_object_get(value, "deny");
-    size_t given = (size_t)(allow && !json_is_null(allow)) + (size_t)(deny && !json_is_null(deny));
-    size_t before = net->n_rules;
-    int r = sc_json_read_object(net, value, path, fields, err);
-    if (r == 0 && (given != 1 || net->n_rules == before))
-        return sc_err_usage(err, path, "%s: needs one of allow and deny", path);
-    return r;
-}
-
 static int read_rules(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return sc_json_read_list(into, value, path, read_rule, err);
+    return sc_json_read_list(into, value, path, sc_net_read_rule, err);
 }
 
 static int read_range(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -80,34 +56,21 @@ static int read_check_names(void *into, const json_t *value, const char *path, s
     return r;
 }
 
-static int read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max, struct sc_err *err)
-{
-    json_int_t number = json_integer_value(value);
-    if (!json_is_integer(value))
-        return sc_json_wrong_type(path, value, "a whole number", err);
-    if (number < 1 || (uint64_t)number > max)
-        return sc_err_usage(err, path, "%s: %lld: allowed 1 to %llu", path, (long long)number,
-                            (unsigned long long)max);
-    *into = (uint64_t)number;
-    return 0;
-}
-
-#define BYTES_MAX (1ull << 44)
 static int read_connections(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_count(&((struct sc_net *)into)->connections, value, path, SC_NET_CONNECTIONS_MAX, err);
+    return sc_net_read_count(&((struct sc_net *)into)->connections, value, path, SC_NET_CONNECTIONS_MAX, err);
 }
 static int read_bytes_out(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_count(&((struct sc_net *)into)->bytes_out, value, path, BYTES_MAX, err);
+    return sc_net_read_count(&((struct sc_net *)into)->bytes_out, value, path, SC_NET_BYTES_MAX, err);
 }
 static int read_bytes_in(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_count(&((struct sc_net *)into)->bytes_in, value, path, BYTES_MAX, err);
+    return sc_net_read_count(&((struct sc_net *)into)->bytes_in, value, path, SC_NET_BYTES_MAX, err);
 }
 static int read_rate(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    return read_count(&((struct sc_net *)into)->bytes_per_second, value, path, BYTES_MAX, err);
+    return sc_net_read_count(&((struct sc_net *)into)->bytes_per_second, value, path, SC_NET_BYTES_MAX, err);
 }
 
 static int read_within(void *into, const json_t *value, const char *path, struct sc_err *err)
@@ -151,13 +114,9 @@ int sc_net_from_json(struct sc_net *net, const json_t *value, const char *path, 
 static json_t *rules_json(const struct sc_net *net, bool *failed)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < net->n_rules; i++) {
-        json_t *rule = json_object();
-        const struct sc_net_rule *from = &net->rules[i];
-        if (json_object_set_new(rule, from->allow ? "allow" : "deny", json_string(from->text)) < 0 ||
-            json_array_append_new(array, rule) < 0)
+    for (size_t i = 0; i < net->n_rules; i++)
+        if (json_array_append_new(array, sc_net_rule_json(&net->rules[i])) < 0)
             *failed = true;
-    }
     return array;
 }
 

@@ -118,7 +118,7 @@ static void test_presets(void **state)
 
 static int from_json(struct sc_spec *spec, const char *network, struct sc_err *err)
 {
-    char text[512];
+    char text[1024];
     snprintf(text, sizeof text, "{\"command\": [\"true\"], \"network\": %s}", network);
     sc_spec_init(spec);
     return sc_spec_from_json(spec, text, strlen(text), err);
@@ -132,7 +132,8 @@ static void test_json_both_ways(void **state)
     assert_int_equal(
         from_json(&spec,
                   "{\"mode\": \"open\", \"rules\": [{\"deny\": \"*.evil.example\"}, {\"allow\": "
-                  "\"10.1.0.0/16:5432\"}],"
+                  "\"10.1.0.0/16:5432\", \"connections\": 2, \"bytes_out\": 3, \"bytes_in\": 4, "
+                  "\"bytes_per_second\": 5}],"
                   " \"internal\": [\"10.2.0.0/16\"], \"refuse_names\": \"refused\", \"check_names\": false,"
                   " \"connections\": 7, \"bytes_out\": 8, \"bytes_in\": 9, \"bytes_per_second\": 10,"
                   " \"within\": {\"rules\": [{\"allow\": \"*\"}]}}",
@@ -145,6 +146,10 @@ static void test_json_both_ways(void **state)
     assert_string_equal(text, same);
     assert_int_equal(again.net.mode, SC_NET_OPEN);
     assert_int_equal(again.net.n_rules, 2);
+    assert_int_equal(again.net.rules[1].connections, 2);
+    assert_int_equal(again.net.rules[1].bytes_out, 3);
+    assert_int_equal(again.net.rules[1].bytes_in, 4);
+    assert_int_equal(again.net.rules[1].bytes_per_second, 5);
     assert_int_equal(again.net.n_internal, 1);
     assert_int_equal(again.net.connections, 7);
     assert_true(again.net.unchecked_names);
@@ -177,6 +182,12 @@ static void test_json_refused(void **state)
         {"{\"connections\": 0}", "network.connections: 0: allowed 1 to 1024"},
         {"{\"connections\": 1025}", "allowed 1 to 1024"},
         {"{\"bytes_in\": 1.5}", "whole number"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"bytes_in\": 0}]}",
+         "network.rules[0].bytes_in: 0: allowed 1"},
+        {"{\"rules\": [{\"deny\": \"a.example\", \"connections\": 1}]}",
+         "network.rules[0].connections: a rule that denies has none"},
+        {"{\"rules\": [{\"bytes_out\": 1, \"allow\": \"preset:pypi\"}]}",
+         "network.rules[0].bytes_out: a preset has none"},
         {"{\"credentials\": []}", "unknown field"},
         {"{\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": "
          "{}}}}}}}}",

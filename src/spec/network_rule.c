@@ -1,0 +1,138 @@
+#include "spec/network_rule.h"
+
+#include <string.h>
+
+#include "spec/spec_internal.h"
+
+/* A rule's fields come in any order, so they are kept until all are read. */
+struct reading {
+    const char *text; /* borrowed from the JSON */
+    bool allow;
+    size_t verdicts; /* how many of allow and deny there are */
+    char text_path[SC_ERR_FIELD_MAX];
+    struct sc_net_rule more; /* all but whom it is about */
+    const char *more_field;  /* one that stands there; NULL: none does */
+};
+
+static int read_verdict(struct reading *reading, bool allow, const json_t *value, const char *path,
+                        struct sc_err *err)
+{
+    reading->text = sc_json_text(value, path, err);
+    reading->allow = allow;
+    reading->verdicts++;
+    snprintf(reading->text_path, sizeof reading->text_path, "%s", path);
+    return reading->text ? 0 : -EINVAL;
+}
+
+static int read_allow(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return read_verdict(into, true, value, path, err);
+}
+
+static int read_deny(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    return read_verdict(into, false, value, path, err);
+}
+
+int sc_net_read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max, struct sc_err *err)
+{
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value))
+        return sc_json_wrong_type(path, value, "a whole number", err);
+    if (number < 1 || (uint64_t)number > max)
+        return sc_err_usage(err, path, "%s: %lld: allowed 1 to %llu", path, (long long)number,
+                            (unsigned long long)max);
+    *into = (uint64_t)number;
+    return 0;
+}
+
+static int read_connections(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "connections";
+    return sc_net_read_count(&reading->more.connections, value, path, SC_NET_CONNECTIONS_MAX, err);
+}
+static int read_bytes_out(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "bytes_out";
+    return sc_net_read_count(&reading->more.bytes_out, value, path, SC_NET_BYTES_MAX, err);
+}
+static int read_bytes_in(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "bytes_in";
+    return sc_net_read_count(&reading->more.bytes_in, value, path, SC_NET_BYTES_MAX, err);
+}
+static int read_rate(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "bytes_per_second";
+    return sc_net_read_count(&reading->more.bytes_per_second, value, path, SC_NET_BYTES_MAX, err);
+}
+
+/* What more there is to say needs one rule that allows. */
+static int check_more(const struct reading *reading, const char *path, struct sc_err *err)
+{
+    char field[SC_ERR_FIELD_MAX];
+    if (!reading->more_field)
+        return 0;
+    sc_json_join_path(field, path, reading->more_field);
+    if (!reading->allow)
+        return sc_err_usage(err, field, "%s: a rule that denies has none: allowed with allow", field);
+    if (!strncmp(reading->text, "preset:", 7))
+        return sc_err_usage(err, field, "%s: a preset has none: allowed with a rule of one's own", field);
+    return 0;
+}
+
+static void add_more(struct sc_net_rule *rule, const struct sc_net_rule *more)
+{
+    rule->connections = more->connections;
+    rule->bytes_out = more->bytes_out;
+    rule->bytes_in = more->bytes_in;
+    rule->bytes_per_second = more->bytes_per_second;
+}
+
+int sc_net_read_rule(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    static const struct sc_json_field fields[] = {{"allow", read_allow},
+                                                  {"deny", read_deny},
+                                                  {"connections", read_connections},
+                                                  {"bytes_out", read_bytes_out},
+                                                  {"bytes_in", read_bytes_in},
+                                                  {"bytes_per_second", read_rate},
+                                                  {NULL}};
+    struct sc_net *net = into;
+    struct reading reading = {0};
+    int r = sc_json_read_object(&reading, value, path, fields, err);
+    if (r == 0 && reading.verdicts != 1)
+        return sc_err_usage(err, path, "%s: needs one of allow and deny", path);
+    if (r == 0)
+        r = check_more(&reading, path, err);
+    if (r == 0)
+        r = sc_net_add_rule(net, reading.allow, reading.text_path, reading.text, err);
+    if (r == 0 && reading.more_field)
+        add_more(&net->rules[net->n_rules - 1], &reading.more);
+    return r;
+}
+
+/* ---- the other way ---- */
+
+static int put_number(json_t *object, const char *key, uint64_t value)
+{
+    return value ? json_object_set_new(object, key, json_integer((json_int_t)value)) : 0;
+}
+
+json_t *sc_net_rule_json(const struct sc_net_rule *rule)
+{
+    json_t *object = json_object();
+    if (json_object_set_new(object, rule->allow ? "allow" : "deny", json_string(rule->text)) < 0 ||
+        put_number(object, "connections", rule->connections) < 0 ||
+        put_number(object, "bytes_out", rule->bytes_out) < 0 ||
+        put_number(object, "bytes_in", rule->bytes_in) < 0 ||
+        put_number(object, "bytes_per_second", rule->bytes_per_second) < 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}

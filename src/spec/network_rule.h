@@ -1,0 +1,19 @@
+/* One rule of `network` in JSON, both ways. */
+#ifndef SC_SPEC_NETWORK_RULE_H
+#define SC_SPEC_NETWORK_RULE_H
+
+#include "base/json.h"
+#include "spec/json_read.h"
+#include "spec/network.h"
+
+#define SC_NET_BYTES_MAX (1ull << 44) /* of a budget */
+
+/* `into` is the struct sc_net that gets one rule more, or those of a preset. */
+sc_json_reader sc_net_read_rule;
+/* A budget: 1 to max. */
+int sc_net_read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max,
+                      struct sc_err *err);
+/* NULL when memory ran out. */
+json_t *sc_net_rule_json(const struct sc_net_rule *rule);
+
+#endif
