@@ -143,6 +143,8 @@ static ssize_t give_stream(void *userdata, uint64_t at, char *room, size_t size)
     }
     if (request->ask && request->ask->link && request->out.len - request->out_at < SC_GATE_WINDOW / 2)
         link_pause(request->ask->link, false);
+    if (request->more && request->out.len - request->out_at < SC_GATE_WINDOW / 2)
+        request->more(request);
     return (ssize_t)n;
 }
 

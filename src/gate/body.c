@@ -7,7 +7,7 @@
 #include "spec/json_read.h"
 
 /* The places deeper down where a spec may name the host. */
-static int refuse_host_paths(const json_t *body, struct sc_err *err)
+int body_check_paths(const json_t *body, struct sc_err *err)
 {
     const json_t *files = json_object_get(body, "files"), *rules;
     char path[SC_ERR_FIELD_MAX];
@@ -38,7 +38,7 @@ static int refuse_host_paths(const json_t *body, struct sc_err *err)
 json_t *body_spec(struct request *request, const char *const *leave_out)
 {
     struct sc_err err = {0};
-    if (refuse_host_paths(request->body, &err) < 0) {
+    if (body_check_paths(request->body, &err) < 0) {
         problem_err(request, &err);
         return NULL;
     }
@@ -55,7 +55,7 @@ json_t *body_spec(struct request *request, const char *const *leave_out)
 json_t *body_message(struct request *request, const char *name, bool streams)
 {
     struct sc_err err = {0};
-    if (refuse_host_paths(request->body, &err) < 0) {
+    if (body_check_paths(request->body, &err) < 0) {
         problem_err(request, &err);
         return NULL;
     }
@@ -70,12 +70,21 @@ json_t *body_message(struct request *request, const char *name, bool streams)
     return message;
 }
 
-void body_turn(const struct request *request, json_t *message)
+void body_turn(const json_t *from, json_t *message)
 {
     static const char *const names[] = {"priority", "deadline_ms", NULL};
     for (size_t i = 0; names[i]; i++) {
-        json_t *value = json_object_get(request->body, names[i]);
+        json_t *value = json_object_get(from, names[i]);
         if (value && !json_is_null(value))
             (void)json_object_set(message, names[i], value);
     }
+}
+
+void body_below_spec(struct sc_err *err)
+{
+    const struct sc_err was = *err;
+    snprintf(err->field, sizeof err->field, "spec%s%.*s", *was.field ? "." : "",
+             (int)(sizeof err->field - sizeof "spec."), was.field);
+    snprintf(err->message, sizeof err->message, "spec.%.*s", (int)(sizeof err->message - sizeof "spec."),
+             was.message);
 }

@@ -8,14 +8,19 @@ extern const struct field RUN_FIELDS[], SESSION_FIELDS[], CODE_FIELDS[], EXEC_FI
     CHECK_FIELDS[], INTERRUPT_FIELDS[], NETWORK_FIELDS[], SIGNAL_FIELDS[], RESIZE_FIELDS[], CHANGE_FIELDS[];
 /* Of queries. */
 extern const struct field LIST_QUERY[], PATH_QUERY[], READ_QUERY[], WRITE_QUERY[], MKDIR_QUERY[],
-    REMOVE_QUERY[], STDIN_QUERY[];
+    REMOVE_QUERY[], STDIN_QUERY[], BATCH_QUERY[];
+#define RUN_FIELDS_OF_QUEUE 2 /* the first rows: no part of the spec */
 
 /* The body as a spec for the keeper, without the fields of `leave_out` (ends with NULL; or NULL). NULL: it
  * was answered why not. */
 json_t *body_spec(struct request *request, const char *const *leave_out);
 /* {"request": name, "session": of the path, …body, "output": "stream" or "reply"}. NULL: it was answered. */
 json_t *body_message(struct request *request, const char *name, bool streams);
-/* `priority` and `deadline_ms` of the body into the message. */
-void body_turn(const struct request *request, json_t *message);
+/* `priority` and `deadline_ms` of a body or query into the message. */
+void body_turn(const json_t *from, json_t *message);
+/* What names a file of the host, deeper down than the tables look. 0 or a usage error. */
+int body_check_paths(const json_t *body, struct sc_err *err);
+/* "limits.wall_ms: …" becomes "spec.limits.wall_ms: …": the spec is a part of what the client has sent. */
+void body_below_spec(struct sc_err *err);
 
 #endif

@@ -12,6 +12,7 @@ static const struct {
     const char *method, *path, *body, *query;
 } EXAMPLES[] = {
     {"POST", "/v1/run", "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}"},
+    {"POST", "/v1/batch", "{\"id\": \"a\", \"spec\": {\"language\": \"python\", \"code\": \"print(1)\"}}"},
     {"POST", "/v1/check", "{\"language\": \"python\", \"code\": \"import os\"}"},
     {"POST", S, "{\"metadata\": {\"for\": \"trying\"}}"},
     {"GET", S, NULL, "?metadata=for"},
@@ -83,6 +84,9 @@ void example_line(const struct route *route, const char *example, char *ret_line
         return;
     if (route->body_kind == BODY_STREAM)
         snprintf(ret_line + n, size - (size_t)n, " --data-binary @-");
+    else if (example && route->body_kind == BODY_LINES)
+        snprintf(ret_line + n, size - (size_t)n,
+                 " -H 'Content-Type: application/x-ndjson' --data-binary '%s'", example);
     else if (example)
         snprintf(ret_line + n, size - (size_t)n, " --json '%s'", example);
 }

@@ -93,15 +93,22 @@ static bool find_route(struct request *request, const char *method)
     return false;
 }
 
+static bool type_is(const char *type, const char *wanted)
+{
+    size_t len = strcspn(type, "; ");
+    return len == strlen(wanted) && !strncasecmp(type, wanted, len);
+}
+
 static bool body_type_ok(struct request *request)
 {
     const char *type = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Content-Type");
-    if (request->route->body_kind != BODY_JSON || !type)
+    const bool lines = request->route->body_kind == BODY_LINES;
+    if ((request->route->body_kind != BODY_JSON && !lines) || !type)
         return true;
-    size_t len = strcspn(type, "; ");
-    if (len == strlen("application/json") && !strncasecmp(type, "application/json", len))
+    if (type_is(type, "application/json") || (lines && type_is(type, "application/x-ndjson")))
         return true;
-    problem(request, "media_type", "Content-Type", "Content-Type: allowed is application/json");
+    problem(request, "media_type", "Content-Type", "Content-Type: allowed is application/json%s",
+            lines ? ", application/x-ndjson" : "");
     return false;
 }
 
@@ -165,7 +172,8 @@ static enum MHD_Result take_upload(struct request *request, const char *data, si
          * for. */
         request->unwanted += *size;
         *size = 0;
-        return request->unwanted > UNWANTED_MAX && !request->started ? MHD_NO : MHD_YES;
+        bool waits = request->started && request->route->body_kind == BODY_STREAM;
+        return request->unwanted > UNWANTED_MAX && !waits ? MHD_NO : MHD_YES;
     }
     if (request->route->body_kind == BODY_NONE) {
         problem(request, "usage", "body", "body: none is taken here");
@@ -174,6 +182,8 @@ static enum MHD_Result take_upload(struct request *request, const char *data, si
             problem(request, "too_large", "body", "body: at most %u bytes are allowed", BODY_MAX);
         else if (sc_buf_add(&request->raw, data, *size) < 0)
             problem(request, "sandbox", "", "gate: out of memory");
+    } else if (request->route->body_kind == BODY_LINES) {
+        batch_fed(request, data, *size);
     } else if (sink_of(request)) {
         struct ask *sink = sink_of(request);
         size_t n = sink->link ? sink->credit : 0;
@@ -223,9 +233,10 @@ static enum MHD_Result take_head(struct request *request, const char *method)
         return MHD_YES;
     }
     request->headed = true;
-    if (!request->answered && request->route->body_kind == BODY_STREAM)
+    enum body_kind kind = request->route ? request->route->body_kind : BODY_NONE;
+    if (!request->answered && (kind == BODY_STREAM || kind == BODY_LINES))
         start(request);
-    request->person->reading = !request->answered && request->route->body_kind == BODY_JSON;
+    request->person->reading = !request->answered && (kind == BODY_JSON || kind == BODY_LINES);
     return request->answered && answers_now(request) ? answer_queue(request) : MHD_YES;
 }
 
@@ -248,10 +259,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         return MHD_YES;
     if (!request->answered && !request->started)
         start(request);
-    if (request->feeds)
+    if (!request->answered && request->route->body_kind == BODY_LINES) {
+        request->person->reading = false;
+        batch_fed_all(request);
+    } else if (request->feeds) {
         command_fed(request);
-    else if (!request->answered && request->route->body_kind == BODY_STREAM && !request->in_ended)
+    } else if (!request->answered && request->route->body_kind == BODY_STREAM && !request->in_ended) {
         request->in_ended = request->ask && ask_input_end(request->ask) == 0;
+    }
     if (request->answered)
         return answer_queue(request);
     request_sleep(request);
@@ -347,7 +362,13 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
 void http_sweep(struct gate *gate)
 {
     struct person *person;
+    struct request *request;
     uint64_t now = sc_now_ns();
+    TAILQ_FOREACH(request, &gate->requests, entry)
+    {
+        if (request->more)
+            request->more(request);
+    }
     TAILQ_FOREACH(person, &gate->people, entry)
     {
         if (!person->busy && now - person->since_ns > HEADERS_NS)

@@ -71,6 +71,14 @@ static json_t *request_body(const struct route *route)
         return json_pack(
             "{s:b, s:o}", "required", 1, "content",
             media("application/octet-stream", json_pack("{s:s, s:s}", "type", "string", "format", "binary")));
+    /* Without a type: any text is taken, and each line told what is wrong with it. */
+    if (route->body_kind == BODY_LINES)
+        return json_pack(
+            "{s:b, s:o}", "required", 1, "content",
+            media("application/x-ndjson",
+                  json_pack("{s:s}", "description",
+                            "A job a line: {\"id\", \"key\", \"spec\"}; spec is the body of /v1/run "
+                            "without priority and deadline_ms.")));
     json_t *content = media("application/json", schema_of_fields(route->body ? route->body : NO_FIELDS));
     const char *example = example_of(route);
     json_error_t where;

@@ -192,6 +192,7 @@ enum body_kind {
     BODY_NONE,
     BODY_JSON,
     BODY_STREAM, /* passed on as it comes */
+    BODY_LINES,  /* NDJSON: of a batch */
 };
 
 #define ROUTE_PARAMS_MAX 3
@@ -221,6 +222,7 @@ const struct route *route_find(const char *method, char *path, char *ret_params[
 
 #define SC_GATE_WINDOW (512u * 1024) /* of output that waits for a client */
 #define URI_MAX 16384
+#define SC_GATE_BATCH_LANES_MAX 64 /* jobs of one batch at once */
 
 #define TOKEN_MAX 129
 
@@ -271,6 +273,7 @@ struct request {
     struct command *command;                 /* that this request follows */
     void (*forget)(struct request *request); /* the command is over, or nobody follows it */
     struct command *feeds;                   /* whose input this request's body is */
+    void (*more)(struct request *request); /* a stream may go on: its client took some, or a second passed */
     void *of_handler;
     void (*free_handler)(struct request *request);
 };
@@ -346,22 +349,23 @@ void command_fed(struct request *request);
 /* The request goes before that. */
 void command_unfed(struct request *request);
 
+/* ---- batch.c ---- */
+
+/* Bytes of the body, and its end. */
+void batch_fed(struct request *request, const void *data, size_t len);
+void batch_fed_all(struct request *request);
+
 /* ---- handlers ---- */
 
-#define HANDLERS(X)                                                                                          \
-    X(health)                                                                                                \
-    X(ready)                                                                                                 \
-    X(openapi)                                                                                               \
-    X(docs)                                                                                                  \
-    X(metrics)                                                                                               \
-    X(run)                                                                                                   \
-    X(check) X(session_create) X(session_list) X(session_get) X(session_delete) X(session_run)               \
-        X(session_exec) X(session_metrics) X(contexts) X(context_restart) X(network) X(interrupt)            \
-            X(keepalive) X(unsupported) X(command_start) X(command_list) X(command_stdin) X(command_signal)  \
-                X(command_resize) X(file_read) X(file_write) X(file_remove) X(file_change) X(list) X(stat)   \
-                    X(mkdir) X(events) X(templates) X(host) X(watch) X(tar_out) X(tar_in)
-#define X(name) void handle_##name(struct request *request);
 /* clang-format off */
+#define HANDLERS(X)                                                                                          \
+    X(health) X(ready) X(openapi) X(docs) X(metrics) X(run) X(check) X(session_create) X(session_list)       \
+    X(session_get) X(session_delete) X(session_run) X(session_exec) X(session_metrics) X(contexts)           \
+    X(context_restart) X(network) X(interrupt) X(keepalive) X(unsupported) X(command_start)                  \
+    X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
+    X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
+    X(tar_out) X(tar_in) X(batch)
+#define X(name) void handle_##name(struct request *request);
 HANDLERS(X)
 /* clang-format on */
 #undef X

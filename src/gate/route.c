@@ -20,6 +20,7 @@ const struct route ROUTES[] = {
     {"GET", "/v1/events", ROUTE_FOLLOWS, BODY_NONE, NULL, NULL, handle_events, "service", "Tell what happens, until the client goes.", "", 200},
     {"GET", "/docs", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_docs, "service", "Requests to try.", "text/html", 200},
     {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs", "Run code or a command in a fresh cell.", "Result", 200},
+    {"POST", "/v1/batch", 0, BODY_LINES, BATCH_QUERY, NULL, handle_batch, "runs", "Run many jobs; a result a line, as each comes.", "application/x-ndjson", 200},
     {"POST", "/v1/check", 0, BODY_JSON, NULL, CHECK_FIELDS, handle_check, "runs", "Read code without running it.", "Checked", 200},
     {"GET", "/v1/templates", 0, BODY_NONE, NULL, NULL, handle_templates, "service", "List the templates.", "Templates", 200},
     {"GET", "/v1/host", 0, BODY_NONE, NULL, NULL, handle_host, "service", "What the host can do; for operators.", "Anything", 200},

@@ -1,10 +1,8 @@
 /* Code and commands: single runs, and those of a session. */
-#include <string.h>
-
 #include "gate/body.h"
 #include "gate/follow.h"
+#include "gate/single.h"
 #include "gate/visit.h"
-#include "spec/lang.h"
 
 /* In one piece, or as events when the client asks for them. */
 static void run(struct request *request, json_t *message)
@@ -16,16 +14,6 @@ static void run(struct request *request, json_t *message)
         (void)follow_begin(request, message, NULL, NULL);
 }
 
-/* Code in a language with a runner is run through it unless the client says otherwise: that is what waits
- * warm, and what tells values. */
-static bool is_rich(const json_t *spec)
-{
-    const char *language = json_string_value(json_object_get(spec, "language"));
-    json_t *args = json_object_get(spec, "args");
-    return json_object_get(spec, "code") && !args && language &&
-           (!strcmp(language, "python") || !strcmp(language, "node") || !strcmp(language, "bash"));
-}
-
 static void once(struct request *request, json_t *spec)
 {
     bool streams = accepted_framing(request) != FRAMING_RAW;
@@ -34,34 +22,6 @@ static void once(struct request *request, json_t *spec)
 }
 
 /* ---- programs as they are: a command in a session of its own ---- */
-
-static json_t *strings(const json_t *list)
-{
-    json_t *copy = json_is_array(list) ? json_copy((json_t *)list) : json_array();
-    return copy;
-}
-
-/* Code becomes the file that plain runs have, and a command that runs it. 0, or it was answered. */
-static int add_source(struct request *request, json_t *spec, json_t **ret_command)
-{
-    enum sc_lang lang = SC_LANG_AUTO;
-    const char *name = json_string_value(json_object_get(spec, "language"));
-    const struct sc_lang_row *row = name && sc_lang_by_name(name, &lang) == 0 ? sc_lang_row(lang) : NULL;
-    if (!row || !row->source_name) {
-        problem(request, "usage", "language",
-                "language: is needed with code; allowed are python, node, bash, java");
-        return -1;
-    }
-    json_t *files = strings(json_object_get(spec, "files"));
-    json_t *arguments = json_object_get(spec, "args");
-    (void)json_array_append_new(
-        files, json_pack("{s:s, s:O}", "path", row->source_name, "content", json_object_get(spec, "code")));
-    (void)json_object_set_new(spec, "files", files);
-    *ret_command = json_pack("[s, s]", row->interpreter, row->source_name);
-    if (json_is_array(arguments))
-        (void)json_array_extend(*ret_command, arguments);
-    return 0;
-}
 
 /* request->body is the message by now. */
 static void go_plain(struct request *request)
@@ -79,23 +39,14 @@ static void go_plain(struct request *request)
 
 static void run_plain(struct request *request, json_t *spec)
 {
-    static const char *const gone[] = {"command", "code",  "language",  "args",
-                                       "mode",    "stdin", "stdin_b64", NULL};
-    static const char *const kept[] = {"stdin", "stdin_b64", NULL};
-    json_t *command = json_incref(json_object_get(spec, "command"));
-    json_t *message = json_pack("{s:s}", "request", "exec");
-    if (!command && add_source(request, spec, &command) < 0) {
-        json_decref(message);
+    struct sc_err err = {0};
+    json_t *message = NULL;
+    if (single_split(spec, &message, &err) < 0) {
+        problem_err(request, &err);
         json_decref(spec);
         return;
     }
-    (void)json_object_set_new(message, "command", command);
-    for (size_t i = 0; kept[i]; i++)
-        if (json_object_get(spec, kept[i]))
-            (void)json_object_set(message, kept[i], json_object_get(spec, kept[i]));
-    for (size_t i = 0; gone[i]; i++)
-        (void)json_object_del(spec, gone[i]);
-    body_turn(request, message);
+    body_turn(request->body, message);
     json_decref(request->body);
     request->body = message;
     visit_begin(request, spec, go_plain);
@@ -104,24 +55,19 @@ static void run_plain(struct request *request, json_t *spec)
 void handle_run(struct request *request)
 {
     static const char *const of_queue[] = {"priority", "deadline_ms", NULL};
+    struct sc_err err = {0};
+    bool plain = false;
     json_t *spec = body_spec(request, of_queue);
     if (!spec)
         return;
-    const char *mode = json_string_value(json_object_get(spec, "mode"));
-    bool code = json_is_string(json_object_get(spec, "code")),
-         command = json_is_array(json_object_get(spec, "command"));
-    if (code == command) {
-        problem(request, "usage", code ? "command" : "code", "code, command: one of the two must be given");
+    if (single_kind(spec, &plain, &err) < 0) {
+        problem_err(request, &err);
         json_decref(spec);
-        return;
-    }
-    if (!mode && is_rich(spec))
-        (void)json_object_set_new(spec, "mode", json_string("rich"));
-    mode = json_string_value(json_object_get(spec, "mode"));
-    if (!mode || !strcmp(mode, "plain"))
+    } else if (plain) {
         run_plain(request, spec);
-    else
+    } else {
         once(request, spec);
+    }
 }
 
 /* ---- code that is only read ---- */

@@ -3,6 +3,7 @@
 #include "gate/body.h"
 
 /* clang-format off */
+/* The first RUN_FIELDS_OF_QUEUE are no part of the spec. */
 const struct field RUN_FIELDS[] = {
     {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
     {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
@@ -157,6 +158,15 @@ const struct field MKDIR_QUERY[] = {
 
 const struct field REMOVE_QUERY[] = {
     {"recursive", FIELD_BOOL, "Also a folder with all that is in it."},
+    {NULL},
+};
+
+const struct field BATCH_QUERY[] = {
+    {"at_once", FIELD_INTEGER, "So many jobs at once. Default 8.", false, 1, SC_GATE_BATCH_LANES_MAX},
+    {"same_once", FIELD_BOOL, "Jobs of the same content are run once."},
+    {"stop_first", FIELD_BOOL, "Stop at the first job that is not ok."},
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long each may wait for its turn.", false, 1, 3600000},
     {NULL},
 };
 

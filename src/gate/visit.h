@@ -8,7 +8,11 @@
 /* Makes a session of `spec` (taken), then calls `go` with its name in request->visit; whatever becomes of the
  * request, the session is ended when the request is over. */
 void visit_begin(struct request *request, json_t *spec, void (*go)(struct request *request));
-/* Ends it, if there is one. */
+/* The keeper's message that makes such a session of `spec` (taken), with what `turn` says of its turn. */
+json_t *visit_message(json_t *spec, const json_t *turn);
+/* Ends one. */
+void visit_forget(struct gate *gate, const char *token, const char *session);
+/* Ends the request's, if there is one. */
 void visit_end(struct request *request);
 
 #endif
