@@ -12,6 +12,8 @@
 /* So many full reads in a row, and splicing is worth its two descriptors. */
 #define MANY 4
 #define PIPE_BYTES (1024 * 1024)
+#define REWRITE_CHUNK (8 * 1024)
+#define REWRITE_MAX (64 * 1024) /* of what goes on for one: itself, and what was held back before */
 
 static void open_pipe(struct sc_flow *flow)
 {
@@ -47,6 +49,26 @@ static int keep_rest(struct sc_flow *flow, const uint8_t *data, size_t len)
     memcpy(flow->rest, data, len);
     flow->rest_len = len;
     return 1;
+}
+
+/* A read, and what goes on in its place: it is what is left over then. Bytes read; 0; negative errno. */
+static ssize_t rewrite_once(struct sc_flow *flow, int from, size_t most)
+{
+    uint8_t chunk[REWRITE_CHUNK];
+    struct sc_buf out;
+    ssize_t n = recv(from, chunk, most < sizeof chunk ? most : sizeof chunk, MSG_DONTWAIT);
+    if (n <= 0) {
+        flow->ended = n == 0;
+        return n == 0 || errno == EAGAIN ? 0 : -errno;
+    }
+    sc_buf_init(&out, REWRITE_MAX);
+    int r = flow->rewrite(flow->userdata, chunk, (size_t)n, &out);
+    if (r < 0 || out.len == 0) {
+        sc_buf_fini(&out);
+        return r < 0 ? r : n;
+    }
+    flow->rest = (uint8_t *)sc_buf_steal(&out, &flow->rest_len);
+    return flow->rest ? n : -ENOMEM;
 }
 
 /* One read and its write. Bytes read; 0: not now, or at the end; negative errno. */
@@ -111,8 +133,9 @@ int sc_flow_move(struct sc_flow *flow, int from, int to, size_t most, size_t *re
     while (!flow->passed && (r = flush(flow, to)) == 0 && !flow->ended && moved < most) {
         if (flow->pipe[0] < 0 && flow->full_reads >= MANY)
             open_pipe(flow);
-        ssize_t n = flow->pipe[0] >= 0 ? splice_once(flow, from, most - moved)
-                                       : copy_once(flow, from, to, most - moved);
+        ssize_t n = flow->rewrite        ? rewrite_once(flow, from, most - moved)
+                    : flow->pipe[0] >= 0 ? splice_once(flow, from, most - moved)
+                                         : copy_once(flow, from, to, most - moved);
         if (n < 0)
             r = (int)n;
         if (n < 0 || (n == 0 && !flow->ended))

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 struct sc_flow {
     int pipe[2]; /* for splicing, once much has come; -1: not yet */
     size_t in_pipe;
@@ -14,6 +16,8 @@ struct sc_flow {
     unsigned full_reads;
     /* Sees all bytes before they go on; NULL: nobody does. A negative answer ends the flow with it. */
     int (*check)(void *userdata, const uint8_t *data, size_t len);
+    /* In its place: what goes on instead of these bytes is added to ret_out. */
+    int (*rewrite)(void *userdata, const uint8_t *data, size_t len, struct sc_buf *ret_out);
     void *userdata;
     bool ended;  /* nothing more comes */
     bool passed; /* and the other side was told so */

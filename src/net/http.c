@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "net/http_strict.h"
+
 #define LINE_MAX 4096 /* of a chunk's size or a trailer */
 
 void sc_http_init(struct sc_http *http, const char *name)
@@ -16,6 +18,14 @@ void sc_http_init_doubtful(struct sc_http *http, const char *name)
 {
     sc_http_init(http, name);
     http->state = SC_HTTP_LINE;
+}
+
+void sc_http_init_strict(struct sc_http *http, const char *name,
+                         int (*judge)(void *userdata, const struct sc_net_request *request), void *userdata)
+{
+    sc_http_init(http, name);
+    http->judge = judge;
+    http->userdata = userdata;
 }
 
 /* ---- a head ---- */
@@ -112,6 +122,18 @@ static int read_lines(struct sc_http *http, struct framing *framing)
     return framing->chunked && (framing->has_length || old) ? -EPROTO : 0;
 }
 
+/* What is asked for is known, and nothing of it has gone on yet. */
+static int end_of_strict_head(struct sc_http *http, const struct framing *framing)
+{
+    struct sc_net_request request;
+    int r = sc_http_strict(http->head, http->used, &request);
+    if (r == 0 && (framing->upgrade || !http->said_name))
+        r = -EPROTO;
+    if (r == 0)
+        r = http->judge(http->userdata, &request);
+    return r == 0 ? sc_buf_add(http->out, http->head, http->used) : r;
+}
+
 static int end_of_head(struct sc_http *http)
 {
     struct framing framing = {0};
@@ -122,6 +144,8 @@ static int end_of_head(struct sc_http *http)
     if (http->said_name && strcmp(http->seen, http->name) != 0)
         return -EPERM;
     int r = read_lines(http, &framing);
+    if (r == 0 && http->judge)
+        r = end_of_strict_head(http, &framing);
     if (r < 0)
         return r;
     http->requests++;
@@ -137,11 +161,21 @@ static int end_of_head(struct sc_http *http)
     return 0;
 }
 
+/* What is no request is not waited for. */
+static bool may_be_head(const struct sc_http *http, uint8_t byte)
+{
+    if (http->used == 0)
+        return byte >= 'A' && byte <= 'Z';
+    return byte != '\n' || memchr(http->head, '\n', http->used) ||
+           (http->head[http->used - 1] == '\r' &&
+            first_line_is_fine((const char *)http->head, http->used - 1));
+}
+
 static int feed_head(struct sc_http *http, uint8_t byte)
 {
     if (http->used == 0 && (byte == '\r' || byte == '\n'))
         return 0; /* an empty line before a request means nothing */
-    if (http->used == sizeof http->head)
+    if (http->used == sizeof http->head || (http->judge && !may_be_head(http, byte)))
         return -EPROTO;
     http->head[http->used++] = byte;
     size_t n = http->used;
@@ -190,6 +224,9 @@ static int end_of_size(struct sc_http *http)
         return -EPROTO;
     for (; digits < len && hex_digit(http->head[digits]) >= 0; digits++)
         size = size << 4 | (uint64_t)hex_digit(http->head[digits]);
+    /* What stands behind the semicolon is read in many ways. */
+    if (http->judge && http->head[digits] != '\r')
+        return -EPROTO;
     if (digits == 0 || digits > 15 || (http->head[digits] != '\r' && http->head[digits] != ';'))
         return -EPROTO;
     http->used = 0;
@@ -205,6 +242,8 @@ static int end_of_trailer(struct sc_http *http)
         return -EPROTO;
     if (len == 2)
         http->state = SC_HTTP_HEAD;
+    else if (http->judge)
+        return -EPROTO; /* fields there might be taken for those of the head */
     http->used = 0;
     return 0;
 }
@@ -251,6 +290,25 @@ int sc_http_feed(struct sc_http *http, const uint8_t *data, size_t len)
             r = feed_first_line(http, data[at++]);
         else
             r = http->state == SC_HTTP_HEAD ? feed_head(http, data[at++]) : feed_line(http, data[at++]);
+    }
+    return r;
+}
+
+/* One step of what is not a head goes on as it is, so that lines of chunks go on byte by byte. */
+static int pass(struct sc_http *http, const uint8_t *data, size_t len)
+{
+    int r = sc_http_feed(http, data, len);
+    return r == 0 ? sc_buf_add(http->out, data, len) : r;
+}
+
+int sc_http_feed_strict(struct sc_http *http, const uint8_t *data, size_t len, struct sc_buf *out)
+{
+    int r = 0;
+    http->out = out;
+    for (size_t at = 0, n; at < len && r == 0; at += n) {
+        bool body = http->state == SC_HTTP_BODY || http->state == SC_HTTP_CHUNK;
+        n = body && http->left < len - at ? (size_t)http->left : body ? len - at : 1;
+        r = http->state == SC_HTTP_HEAD ? sc_http_feed(http, data + at, 1) : pass(http, data + at, n);
     }
     return r;
 }

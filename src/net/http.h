@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "net/peek.h"
 
 enum sc_http_state {
@@ -31,13 +32,25 @@ struct sc_http {
     bool said_name;                 /* of the last head; false: it has no Host */
     char seen[SC_NET_NAME_MAX + 1]; /* whom the last head is for */
     unsigned spelled;               /* in LINE: how much of "http/" the last bytes are; 5: it was there */
-    size_t used;                    /* of `head`, or of a line's bytes so far */
+    /* Strict: what may go on is put to `out`, a head only when it is whole and `judge` allows it. NULL: not
+     * so. */
+    int (*judge)(void *userdata, const struct sc_net_request *request);
+    void *userdata;
+    struct sc_buf *out;
+    size_t used; /* of `head`, or of a line's bytes so far */
     uint8_t head[SC_PEEK_MAX];
 };
 
 void sc_http_init(struct sc_http *http, const char *name);
 /* It may be another protocol, which then passes. */
 void sc_http_init_doubtful(struct sc_http *http, const char *name);
+/* Nothing but requests that all servers read the same way, each of which `judge` is asked about: 0, or what
+ * sc_http_feed shall return. */
+void sc_http_init_strict(struct sc_http *http, const char *name,
+                         int (*judge)(void *userdata, const struct sc_net_request *request), void *userdata);
+/* The next bytes of a strict one; what may go on of them and of those before is added to `out`. As
+ * sc_http_feed, or what `judge` returned, or -ENOMEM or -EMSGSIZE of `out`. */
+int sc_http_feed_strict(struct sc_http *http, const uint8_t *data, size_t len, struct sc_buf *out);
 /* The next bytes. 0: they may go on; -EPERM: a request for somebody else (`seen`); -EPROTO: it cannot be told
  * whom one is for, or where it ends. Afterwards the connection is to be ended, and these bytes are not to go
  * on. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -43,6 +44,9 @@ struct sc_connection {
     struct sc_http *http; /* what the cell says is HTTP/1: each request is looked at */
     struct sc_flow flows[2];
     struct sc_charged charged;
+    bool requests_only;   /* its rules are about requests */
+    struct sc_spent said; /* why the last one was refused */
+    char asked[96];
     struct sc_connection *after;
 };
 
@@ -107,13 +111,15 @@ static void account(struct sc_connection *c, enum sc_net_way way, size_t moved)
         *(way == SC_NET_OUT ? &record->bytes_out : &record->bytes_in) += moved;
 }
 
-/* To the rules that allow it. False: one of them has no room, and the connection is gone. */
+/* To the rules that allow it; where they are about requests, each of those will be. False: one of them has no
+ * room, and the connection is gone. */
 static bool charge(struct sc_connection *c)
 {
     const struct sc_net_rule *rules[SC_NET_LAYERS_MAX];
     const struct sc_net *net = &c->egress->net;
-    size_t n = c->name ? sc_net_rules_of_name(net, c->name->text, c->port, rules)
-                       : sc_net_rules_of_literal(net, &c->addr, c->port, rules);
+    size_t n = c->requests_only ? 0
+               : c->name        ? sc_net_rules_of_name(net, c->name->text, c->port, rules)
+                                : sc_net_rules_of_literal(net, &c->addr, c->port, rules);
     struct sc_spent spent = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
     if (spent.why)
         refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
@@ -125,6 +131,44 @@ static bool charge(struct sc_connection *c)
 static int check_http(void *userdata, const uint8_t *data, size_t len)
 {
     return sc_http_feed(userdata, data, len);
+}
+
+/* One request, all of it: it is charged to the rules that allow it. */
+static int judge_request(void *userdata, const struct sc_net_request *request)
+{
+    struct sc_connection *c = userdata;
+    const struct sc_net *net = &c->egress->net;
+    const struct sc_net_rule *rules[SC_NET_LAYERS_MAX];
+    struct sc_net_verdict verdict = sc_net_judge_request(net, c->name->text, c->port, request);
+    c->said = (struct sc_spent){0};
+    if (!verdict.allow) {
+        snprintf(c->asked, sizeof c->asked, "%s: %.*s %.*s", verdict.reason, (int)request->method_len,
+                 request->method, (int)sc_min_u64(request->path_len, sizeof c->asked), request->path);
+        c->said = (struct sc_spent){verdict.rule, c->asked};
+        return -EACCES;
+    }
+    sc_budgets_release(&c->charged);
+    size_t n = sc_net_rules_of_request(net, c->name->text, c->port, request, rules);
+    c->said = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
+    return c->said.why ? -EACCES : 0;
+}
+
+static int feed_requests(void *userdata, const uint8_t *data, size_t len, struct sc_buf *ret_out)
+{
+    struct sc_connection *c = userdata;
+    return sc_http_feed_strict(c->http, data, len, ret_out);
+}
+
+/* Only requests go out, and only those that a rule allows. */
+static int follow_requests(struct sc_connection *c)
+{
+    c->http = malloc(sizeof *c->http);
+    if (!c->http)
+        return -ENOMEM;
+    sc_http_init_strict(c->http, c->name->text, judge_request, c);
+    c->flows[SC_NET_OUT].rewrite = feed_requests;
+    c->flows[SC_NET_OUT].userdata = c;
+    return 0;
 }
 
 /* From here on every request is looked at. */
@@ -193,6 +237,10 @@ static bool hear_answer(struct sc_connection *c)
 static void refuse_request(struct sc_connection *c, int why)
 {
     char name[SC_NET_NAME_MAX + 1];
+    if (why == -EACCES) {
+        refuse(c, c->name->text, c->said.rule, c->said.why);
+        return;
+    }
     memcpy(name, why == -EPERM ? c->http->seen : c->name->text,
            why == -EPERM ? sizeof c->http->seen : strlen(c->name->text) + 1);
     refuse(c, name, "http_host",
@@ -214,7 +262,8 @@ static int move(struct sc_connection *c, enum sc_net_way way)
     }
     int state = sc_flow_move(&c->flows[way], from, to, most, &moved);
     account(c, way, moved);
-    if (state < 0 && c->http && way == SC_NET_OUT && (state == -EPERM || state == -EPROTO))
+    if (state < 0 && c->http && way == SC_NET_OUT &&
+        (state == -EPERM || state == -EPROTO || state == -EACCES))
         refuse_request(c, state);
     else if (state < 0)
         end(c, true);
@@ -338,9 +387,14 @@ static void judge(struct sc_connection *c)
         refuse(c, c->name ? c->name->text : NULL, "connections", "this budget of the cell is used up");
         return;
     }
+    c->requests_only = c->name && sc_net_is_about_requests(&egress->net, c->name->text, c->port);
     if (!charge(c))
         return;
-    c->looked_at = !c->name || egress->net.unchecked_names;
+    c->looked_at = !c->name || egress->net.unchecked_names || c->requests_only;
+    if (c->requests_only && follow_requests(c) < 0) {
+        end(c, true);
+        return;
+    }
     if (sc_dial_start(egress, c->name, &c->addr, c->port, on_dialled, c, &c->dial) < 0)
         end(c, true);
 }
@@ -401,6 +455,7 @@ static bool still_allowed(const struct sc_connection *c)
     if (!c->name)
         return sc_net_judge_literal(net, &c->addr, c->port).allow;
     return sc_net_judge_name(net, c->name->text, c->port).allow &&
+           sc_net_is_about_requests(net, c->name->text, c->port) == c->requests_only &&
            (c->upstream.fd < 0 || sc_net_judge_resolved(net, &c->addr, c->port).allow);
 }
 

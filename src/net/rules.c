@@ -167,6 +167,49 @@ struct sc_net_verdict sc_net_judge_name(const struct sc_net *net, const char *na
     EVERY_LAYER(net, judge_name(layer, name, port))
 }
 
+static bool rule_names(const struct sc_net_rule *rule, const char *name, uint16_t port)
+{
+    return rule->name && name_fits(rule->name, name) && sc_ports_have(rule->ports, rule->n_ports, port);
+}
+
+bool sc_net_is_about_requests(const struct sc_net *net, const char *name, uint16_t port)
+{
+    for (const struct sc_net *layer = net; layer; layer = layer->within) {
+        size_t i = 0;
+        while (i < layer->n_rules && !rule_names(&layer->rules[i], name, port))
+            i++;
+        if (i < layer->n_rules && layer->rules[i].n_http)
+            return true;
+    }
+    return false;
+}
+
+/* Once a rule has said which requests are allowed, there is no default that allows others. */
+static struct sc_net_verdict judge_request(const struct sc_net *net, const char *name, uint16_t port,
+                                           const struct sc_net_request *request)
+{
+    bool told = false;
+    for (size_t i = 0; i < net->n_rules; i++) {
+        const struct sc_net_rule *rule = &net->rules[i];
+        if (!rule_names(rule, name, port))
+            continue;
+        bool fits = !rule->n_http;
+        for (size_t k = 0; k < rule->n_http && !fits; k++)
+            fits = sc_net_pattern_fits(rule->http[k], request);
+        if (fits)
+            return by_rule(rule);
+        told = true;
+    }
+    return told ? (struct sc_net_verdict){false, "http", "no rule allows this request", NULL}
+                : by_default(net, "no rule allows this name on this port");
+}
+
+struct sc_net_verdict sc_net_judge_request(const struct sc_net *net, const char *name, uint16_t port,
+                                           const struct sc_net_request *request)
+{
+    EVERY_LAYER(net, judge_request(layer, name, port, request))
+}
+
 static bool rule_fits(const struct sc_net_rule *rule, const struct sc_addr *addr, uint16_t port)
 {
     return !rule->name && sc_cidr_has(&rule->cidr, addr) && sc_ports_have(rule->ports, rule->n_ports, port);
@@ -260,6 +303,17 @@ size_t sc_net_rules_of_name(const struct sc_net *net, const char *name, uint16_t
     size_t n = 0;
     for (const struct sc_net *layer = net; layer && n < SC_NET_LAYERS_MAX; layer = layer->within)
         if ((ret_rules[n] = judge_name(layer, name, port).by))
+            n++;
+    return n;
+}
+
+size_t sc_net_rules_of_request(const struct sc_net *net, const char *name, uint16_t port,
+                               const struct sc_net_request *request,
+                               const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX])
+{
+    size_t n = 0;
+    for (const struct sc_net *layer = net; layer && n < SC_NET_LAYERS_MAX; layer = layer->within)
+        if ((ret_rules[n] = judge_request(layer, name, port, request).by))
             n++;
     return n;
 }

@@ -26,9 +26,18 @@ struct sc_net_verdict sc_net_judge_resolved(const struct sc_net *net, const stru
 struct sc_net_verdict sc_net_judge_literal(const struct sc_net *net, const struct sc_addr *addr,
                                            uint16_t port);
 
+/* Are there rules about requests for what this name has on this port? Then all that is said to it must be
+ * requests, each of which is judged. */
+bool sc_net_is_about_requests(const struct sc_net *net, const char *name, uint16_t port);
+struct sc_net_verdict sc_net_judge_request(const struct sc_net *net, const char *name, uint16_t port,
+                                           const struct sc_net_request *request);
+
 /* The rules by which that is allowed, at most one of each layer. Their number. */
 size_t sc_net_rules_of_name(const struct sc_net *net, const char *name, uint16_t port,
                             const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX]);
+size_t sc_net_rules_of_request(const struct sc_net *net, const char *name, uint16_t port,
+                               const struct sc_net_request *request,
+                               const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX]);
 size_t sc_net_rules_of_literal(const struct sc_net *net, const struct sc_addr *addr, uint16_t port,
                                const struct sc_net_rule *ret_rules[SC_NET_LAYERS_MAX]);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "spec/network_rule.h"
 #include "spec/spec_internal.h"
 
 const struct sc_spec_word SC_NET_MODES[] = {
@@ -23,6 +24,7 @@ void sc_net_fini(struct sc_net *net)
     for (size_t i = 0; i < net->n_rules; i++) {
         free(net->rules[i].text);
         free(net->rules[i].name);
+        sc_net_free_patterns(&net->rules[i]);
     }
     free(net->rules);
     free(net->internal);
@@ -43,7 +45,8 @@ static int copy_rules(const struct sc_net *from, struct sc_net *to)
         *copy = *rule;
         copy->text = strdup(rule->text);
         copy->name = rule->name ? strdup(rule->name) : NULL;
-        if (!copy->text || (rule->name && !copy->name)) {
+        if (sc_net_copy_patterns(rule, copy) < 0 || !copy->text || (rule->name && !copy->name)) {
+            sc_net_free_patterns(copy);
             free(copy->text);
             free(copy->name);
             return -ENOMEM;

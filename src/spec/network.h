@@ -13,7 +13,9 @@ struct json_t;
 
 #define SC_NET_RULES_MAX 256
 #define SC_NET_INTERNAL_MAX 64
-#define SC_NET_PORTS_MAX 16 /* ranges of one rule */
+#define SC_NET_PORTS_MAX 16    /* ranges of one rule */
+#define SC_NET_PATTERNS_MAX 64 /* requests of one rule */
+#define SC_NET_METHOD_MAX 20
 #define SC_NET_NAME_MAX 253 /* bytes of a name, without a dot at its end */
 #define SC_NET_RULE_TEXT_MAX 400
 #define SC_NET_WITHIN_MAX 6 /* how often `within` may stand inside itself */
@@ -42,6 +44,17 @@ struct sc_net_rule {
     size_t n_ports;
     /* Budgets of what this rule allows; 0: none but the cell's. */
     uint64_t connections, bytes_out, bytes_in, bytes_per_second;
+    char *
+        *http; /* requests that it allows, "METHOD PATH"; only such over plain HTTP/1, where there are any */
+    size_t n_http;
+};
+
+/* What a request asks for: a method, and a path without its query; borrowed, without an end. */
+struct sc_net_request {
+    const char *method;
+    size_t method_len;
+    const char *path;
+    size_t path_len;
 };
 
 /* NONE: no network at all. RULES: what a rule allows. OPEN: what no rule denies, on public addresses. */
@@ -87,6 +100,11 @@ int sc_net_add_internal(struct sc_net *net, const char *field, const char *text,
 int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char *path, struct sc_err *err);
 /* NULL when memory ran out. */
 struct json_t *sc_net_to_json(const struct sc_net *net);
+
+/* Is it a path that leads where it says, with every server? No dot segments, also escaped ones, no query. */
+bool sc_net_path_is_plain(const char *path, size_t len);
+/* `pattern` is one of a rule's `http`; the path is a plain one. */
+bool sc_net_pattern_fits(const char *pattern, const struct sc_net_request *request);
 
 /* "192.0.2.1", "2001:db8::1" → address. -EINVAL. */
 int sc_addr_parse(const char *text, struct sc_addr *ret_addr);

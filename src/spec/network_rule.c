@@ -71,6 +71,16 @@ static int read_rate(void *into, const json_t *value, const char *path, struct s
     return sc_net_read_count(&reading->more.bytes_per_second, value, path, SC_NET_BYTES_MAX, err);
 }
 
+static int read_patterns(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "http";
+    int r = sc_json_read_list(&reading->more, value, path, sc_net_read_pattern, err);
+    return r == 0 && reading->more.n_http == 0
+               ? sc_err_usage(err, path, "%s: needs at least one request", path)
+               : r;
+}
+
 /* What more there is to say needs one rule that allows. */
 static int check_more(const struct reading *reading, const char *path, struct sc_err *err)
 {
@@ -85,8 +95,27 @@ static int check_more(const struct reading *reading, const char *path, struct sc
     return 0;
 }
 
-static void add_more(struct sc_net_rule *rule, const struct sc_net_rule *more)
+/* Requests can be read where a name says whom they are for, and nothing is encrypted. */
+static int check_patterns(const struct sc_net_rule *rule, const char *path, struct sc_err *err)
 {
+    char field[SC_ERR_FIELD_MAX];
+    sc_json_join_path(field, path, "http");
+    if (!rule->name)
+        return sc_err_usage(err, field, "%s: a rule about addresses has none: allowed with a name", field);
+    if (sc_ports_have(rule->ports, rule->n_ports, 443))
+        return sc_err_usage(err, field,
+                            "%s: HTTPS is not looked into, and the rule's ports have 443: allowed with ports "
+                            "without it, as in %s:80",
+                            field, rule->name);
+    return 0;
+}
+
+static void add_more(struct sc_net_rule *rule, struct sc_net_rule *more)
+{
+    rule->http = more->http;
+    rule->n_http = more->n_http;
+    more->http = NULL;
+    more->n_http = 0;
     rule->connections = more->connections;
     rule->bytes_out = more->bytes_out;
     rule->bytes_in = more->bytes_in;
@@ -101,18 +130,22 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
                                                   {"bytes_out", read_bytes_out},
                                                   {"bytes_in", read_bytes_in},
                                                   {"bytes_per_second", read_rate},
+                                                  {"http", read_patterns},
                                                   {NULL}};
     struct sc_net *net = into;
     struct reading reading = {0};
     int r = sc_json_read_object(&reading, value, path, fields, err);
     if (r == 0 && reading.verdicts != 1)
-        return sc_err_usage(err, path, "%s: needs one of allow and deny", path);
+        r = sc_err_usage(err, path, "%s: needs one of allow and deny", path);
     if (r == 0)
         r = check_more(&reading, path, err);
     if (r == 0)
         r = sc_net_add_rule(net, reading.allow, reading.text_path, reading.text, err);
+    if (r == 0 && reading.more.n_http)
+        r = check_patterns(&net->rules[net->n_rules - 1], path, err);
     if (r == 0 && reading.more_field)
         add_more(&net->rules[net->n_rules - 1], &reading.more);
+    sc_net_free_patterns(&reading.more);
     return r;
 }
 
@@ -123,6 +156,17 @@ static int put_number(json_t *object, const char *key, uint64_t value)
     return value ? json_object_set_new(object, key, json_integer((json_int_t)value)) : 0;
 }
 
+static int put_patterns(json_t *object, const struct sc_net_rule *rule)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < rule->n_http; i++)
+        if (json_array_append_new(array, json_string(rule->http[i])) < 0) {
+            json_decref(array);
+            return -1;
+        }
+    return json_object_set_new(object, "http", array);
+}
+
 json_t *sc_net_rule_json(const struct sc_net_rule *rule)
 {
     json_t *object = json_object();
@@ -130,7 +174,8 @@ json_t *sc_net_rule_json(const struct sc_net_rule *rule)
         put_number(object, "connections", rule->connections) < 0 ||
         put_number(object, "bytes_out", rule->bytes_out) < 0 ||
         put_number(object, "bytes_in", rule->bytes_in) < 0 ||
-        put_number(object, "bytes_per_second", rule->bytes_per_second) < 0) {
+        put_number(object, "bytes_per_second", rule->bytes_per_second) < 0 ||
+        (rule->n_http && put_patterns(object, rule) < 0)) {
         json_decref(object);
         return NULL;
     }

@@ -10,6 +10,11 @@
 
 /* `into` is the struct sc_net that gets one rule more, or those of a preset. */
 sc_json_reader sc_net_read_rule;
+/* One more of a rule's requests; `into` is the struct sc_net_rule. */
+sc_json_reader sc_net_read_pattern;
+void sc_net_free_patterns(struct sc_net_rule *rule);
+/* What `to` has is not freed. 0 or -ENOMEM, and then `to` has none. */
+int sc_net_copy_patterns(const struct sc_net_rule *from, struct sc_net_rule *to);
 /* A budget: 1 to max. */
 int sc_net_read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max,
                       struct sc_err *err);

@@ -120,6 +120,11 @@ class Origin(http.server.SimpleHTTPRequestHandler):
         else:
             super().do_GET()
 
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        saw(["post", self.path, body.decode("latin-1")])
+        self.answer(b"posted")
+
     def answer(self, body):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

@@ -75,9 +75,53 @@ static void try_http(const uint8_t *data, size_t size)
         abort();
 }
 
+struct allowed {
+    size_t requests;
+};
+
+static int allow_plain(void *userdata, const struct sc_net_request *request)
+{
+    struct allowed *allowed = userdata;
+    if (!sc_net_path_is_plain(request->path, request->path_len) || request->method_len == 0)
+        abort();
+    allowed->requests++;
+    return 0;
+}
+
+/* Cut anywhere, the same goes on; and read again, what went on is the same requests, none of which is
+ * refused. */
+static void try_strict(const uint8_t *data, size_t size)
+{
+    static struct sc_http http;
+    struct allowed whole = {0}, parts = {0}, again = {0};
+    struct sc_buf one, many, twice;
+    size_t cut = size ? data[0] % 16 + 1 : 1;
+    int r = 0;
+    sc_buf_init(&one, 4 * size + 1);
+    sc_buf_init(&many, 4 * size + 1);
+    sc_buf_init(&twice, 4 * size + 1);
+    sc_http_init_strict(&http, "example.org", allow_plain, &whole);
+    int first = sc_http_feed_strict(&http, data, size, &one);
+    sc_http_init_strict(&http, "example.org", allow_plain, &parts);
+    for (size_t done = 0, here; done < size && r == 0; done += here) {
+        here = size - done < cut ? size - done : cut;
+        r = sc_http_feed_strict(&http, data + done, here, &many);
+    }
+    sc_http_init_strict(&http, "example.org", allow_plain, &again);
+    if (first != r || whole.requests != parts.requests || one.len != many.len ||
+        (one.len && memcmp(one.data, many.data, one.len) != 0))
+        abort();
+    if (first == 0 && (sc_http_feed_strict(&http, one.data, one.len, &twice) < 0 ||
+                       again.requests != whole.requests || twice.len != one.len))
+        abort();
+    sc_buf_fini(&one);
+    sc_buf_fini(&many);
+    sc_buf_fini(&twice);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const uint8_t *, size_t) = {try_dns, try_peek, try_http};
+    static void (*const readers[])(const uint8_t *, size_t) = {try_dns, try_peek, try_http, try_strict};
     if (size == 0)
         return 0;
     uint8_t *copy = malloc(size);
@@ -85,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(copy, data + 1, size - 1);
     uint8_t *exact = realloc(copy, size > 1 ? size - 1 : 1);
-    readers[data[0] % 3](exact, size - 1);
+    readers[data[0] % 4](exact, size - 1);
     free(exact);
     return 0;
 }

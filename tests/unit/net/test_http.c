@@ -129,6 +129,110 @@ static void test_doubtful(void **state)
     free(http);
 }
 
+/* ---- strict ---- */
+
+static int allow_repos(void *userdata, const struct sc_net_request *request)
+{
+    unsigned *asked = userdata;
+    ++*asked;
+    return sc_net_pattern_fits("GET /repos/*", request) || sc_net_pattern_fits("POST /x", request) ? 0
+                                                                                                   : -EACCES;
+}
+
+#define HOST "Host: a.example\r\n"
+#define CHUNKED "POST /x HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n"
+/* What goes on is all of the text, unless it says otherwise. */
+static const struct {
+    const char *text;
+    int result;
+    const char *goes_on; /* NULL: all of it, or of a refused one nothing */
+} STRICT[] = {
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "\r\n", 0, NULL},
+    {"GET /repos/1?a=%2e%2e/x HTTP/1.1\r\n" HOST "\r\n", 0, NULL},
+    {"GET /repos/a HTTP/1.0\r\n" HOST "\r\nGET /repos/b HTTP/1.1\r\n" HOST "\r\n", 0, NULL},
+    {"\r\nGET /repos/ HTTP/1.1\r\n" HOST "\r\n", 0, "GET /repos/ HTTP/1.1\r\n" HOST "\r\n"},
+    {"POST /x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nGET /", 0, NULL},
+    {CHUNKED "\r\n5\r\nGET /\r\n0\r\n\r\n", 0, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST, 0, ""},
+    /* What no rule allows: nothing of it goes on, what was before does. */
+    {"GET /admin HTTP/1.1\r\n" HOST "\r\n", -EACCES, NULL},
+    {"DELETE /repos/1 HTTP/1.1\r\n" HOST "\r\n", -EACCES, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "\r\nGET /admin HTTP/1.1\r\n" HOST "\r\n", -EACCES,
+     "GET /repos/1 HTTP/1.1\r\n" HOST "\r\n"},
+    {"POST /x HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nabGET /admin HTTP/1.1\r\n" HOST "\r\n", -EACCES,
+     "POST /x HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nab"},
+    /* Paths that might lead elsewhere. */
+    {"GET /repos/../admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/..;/admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/%2e%2E/admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/.. HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/..%3b/admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos\\..\\admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/%252e/ HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/1#/admin HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET http://a.example/repos/1 HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"OPTIONS * HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"TRACE /repos/1 HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"get /repos/1 HTTP/1.1\r\n" HOST "\r\n", -EPROTO, NULL},
+    /* Heads that are read differently. */
+    {"GET /repos/1 HTTP/1.1\n" HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\nHost: a.example\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "A: b\rC: d\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST " folded\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "A: \x01\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST HOST "\r\n", -EPROTO, NULL},
+    {"GET /repos/1\r\n" HOST "\r\n", -EPROTO, NULL},
+    {"\x16\x03\x01", -EPROTO, NULL},
+    {"SSH-2.0-x\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "X-HTTP-Method-Override: DELETE\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "x_original_url: /admin\r\n\r\n", -EPROTO, NULL},
+    {"GET /repos/1 HTTP/1.1\r\n" HOST "Upgrade: websocket\r\n\r\n", -EPROTO, NULL},
+    {"POST /x HTTP/1.1\r\n" HOST "Content_Length: 5\r\n\r\n", -EPROTO, NULL},
+    {CHUNKED "Content-Length: 3\r\n\r\n", -EPROTO, NULL},
+    {"POST /x HTTP/1.1\r\n" HOST "Transfer-Encoding : chunked\r\n\r\n", -EPROTO, NULL},
+    {CHUNKED "\r\n1;a=b\r\nx\r\n0\r\n\r\n", -EPROTO, CHUNKED "\r\n1;a=b\r"},
+    {CHUNKED "\r\n0\r\nA: b\r\n\r\n", -EPROTO, CHUNKED "\r\n0\r\nA: b\r"},
+};
+
+static void test_strict(void **state)
+{
+    (void)state;
+    static struct sc_http http;
+    for (size_t i = 0; i < sizeof STRICT / sizeof STRICT[0]; i++) {
+        const uint8_t *text = (const uint8_t *)STRICT[i].text;
+        size_t len = strlen(STRICT[i].text);
+        const char *wanted = STRICT[i].goes_on ? STRICT[i].goes_on : STRICT[i].result ? "" : STRICT[i].text;
+        for (size_t piece = 1; piece <= len; piece += piece < 4 ? 1 : len) {
+            struct sc_buf out;
+            unsigned asked = 0;
+            int r = 0;
+            sc_buf_init(&out, 4096);
+            sc_http_init_strict(&http, "a.example", allow_repos, &asked);
+            for (size_t at = 0; at < len && r == 0; at += piece)
+                r = sc_http_feed_strict(&http, text + at, len - at < piece ? len - at : piece, &out);
+            if (r != STRICT[i].result || strcmp(out.data ? (char *)out.data : "", wanted) != 0)
+                fail_msg("row %zu by %zu: %d, goes on: %s", i, piece, r, out.data ? (char *)out.data : "");
+            sc_buf_fini(&out);
+        }
+    }
+}
+
+static void test_strict_is_for_the_name(void **state)
+{
+    (void)state;
+    static struct sc_http http;
+    static const char text[] = "GET /repos/1 HTTP/1.1\r\nHost: b.example\r\n\r\n";
+    struct sc_buf out;
+    unsigned asked = 0;
+    sc_buf_init(&out, 4096);
+    sc_http_init_strict(&http, "a.example", allow_repos, &asked);
+    assert_int_equal(sc_http_feed_strict(&http, (const uint8_t *)text, sizeof text - 1, &out), -EPERM);
+    assert_int_equal(asked, 0);
+    assert_int_equal(out.len, 0);
+}
+
 static void test_long_head(void **state)
 {
     (void)state;
@@ -174,7 +278,9 @@ static void test_upgrades(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_doubtful),
-                                       cmocka_unit_test(test_long_head), cmocka_unit_test(test_upgrades)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strict),    cmocka_unit_test(test_strict_is_for_the_name),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_doubtful),
+        cmocka_unit_test(test_long_head), cmocka_unit_test(test_upgrades)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,24 +217,10 @@ static void test_clean_names(void **state)
     char name[SC_NET_NAME_MAX + 1];
     static const char *const good[] = {"example.org",  "EXAMPLE.org.",  "a",
                                        "_srv.example", "xn--a.example", "1.example"};
-    static const char *const bad[] = {"",
-                                      ".",
-                                      "a..b",
-                                      ".a",
-                                      "a b",
-                                      "127.0.0.1",
-                                      "127.0.0.1.",
-                                      "1",
-                                      "0x7f.1",
-                                      "localhost",
-                                      "foo.localhost.",
-                                      "a/b",
-                                      "a:80",
-                                      "[::1]",
-                                      "b\xc3\xbc\x63her",
-                                      "a%20b",
-                                      "a..",
-                                      "1.2.3.4.5"};
+    static const char *const bad[] = {
+        "",       ".",         "a..b",           ".a",  "a b",  "127.0.0.1", "127.0.0.1.",       "1",
+        "0x7f.1", "localhost", "foo.localhost.", "a/b", "a:80", "[::1]",     "b\xc3\xbc\x63her", "a%20b",
+        "a..",    "1.2.3.4.5"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (!sc_net_name_clean(good[i], strlen(good[i]), name))
             fail_msg("%s was refused", good[i]);
@@ -255,6 +241,40 @@ static void test_clean_names(void **state)
     assert_false(sc_net_name_clean("a\0b", 3, name));
 }
 
+static void test_requests(void **state)
+{
+    (void)state;
+    char a[] = "a.example", any[] = "*", text[] = "rule", get[] = "GET /a/*", put[] = "* /b";
+    char *gets[] = {get}, *puts[] = {put};
+    struct sc_net_rule rules[] = {
+        {.allow = true,
+         .text = text,
+         .name = a,
+         .ports = {{80, 80}},
+         .n_ports = 1,
+         .http = gets,
+         .n_http = 1},
+        {.allow = true, .text = any, .name = a, .ports = {{80, 80}}, .n_ports = 1, .http = puts, .n_http = 1},
+        {.allow = true, .text = any, .name = any, .ports = {{81, 81}}, .n_ports = 1}};
+    struct sc_net net = {.mode = SC_NET_OPEN, .rules = rules, .n_rules = 3},
+                  outer = {.mode = SC_NET_OPEN, .within = &net};
+    const struct sc_net_request get_a = {"GET", 3, "/a/x", 4}, get_c = {"GET", 3, "/c", 2},
+                                put_b = {"PUT", 3, "/b", 2}, put_a = {"PUT", 3, "/a/x", 4};
+    assert_true(sc_net_is_about_requests(&net, a, 80));
+    assert_true(sc_net_is_about_requests(&outer, a, 80));
+    assert_false(sc_net_is_about_requests(&net, a, 81));
+    assert_false(sc_net_is_about_requests(&net, "b.example", 80));
+    assert_true(sc_net_judge_request(&net, a, 80, &get_a).allow);
+    assert_ptr_equal(sc_net_judge_request(&net, a, 80, &put_b).by, &rules[1]);
+    /* Not even in mode open. */
+    assert_false(sc_net_judge_request(&net, a, 80, &get_c).allow);
+    assert_false(sc_net_judge_request(&outer, a, 80, &put_a).allow);
+    assert_true(sc_net_judge_request(&outer, "b.example", 80, &put_a).allow);
+    const struct sc_net_rule *by[SC_NET_LAYERS_MAX];
+    assert_int_equal(sc_net_rules_of_request(&outer, a, 80, &put_b, by), 1);
+    assert_ptr_equal(by[0], &rules[1]);
+}
+
 static void test_budgets_of_layers(void **state)
 {
     (void)state;
@@ -272,9 +292,13 @@ static void test_budgets_of_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_lookups),
-        cmocka_unit_test(test_literals),    cmocka_unit_test(test_resolved),
-        cmocka_unit_test(test_clean_names), cmocka_unit_test(test_budgets_of_layers),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_lookups),
+        cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_resolved),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_clean_names),
+        cmocka_unit_test(test_budgets_of_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,14 +130,15 @@ static void test_json_both_ways(void **state)
     struct sc_spec spec, again;
     struct sc_err err = {0};
     assert_int_equal(
-        from_json(&spec,
-                  "{\"mode\": \"open\", \"rules\": [{\"deny\": \"*.evil.example\"}, {\"allow\": "
-                  "\"10.1.0.0/16:5432\", \"connections\": 2, \"bytes_out\": 3, \"bytes_in\": 4, "
-                  "\"bytes_per_second\": 5}],"
-                  " \"internal\": [\"10.2.0.0/16\"], \"refuse_names\": \"refused\", \"check_names\": false,"
-                  " \"connections\": 7, \"bytes_out\": 8, \"bytes_in\": 9, \"bytes_per_second\": 10,"
-                  " \"within\": {\"rules\": [{\"allow\": \"*\"}]}}",
-                  &err),
+        from_json(
+            &spec,
+            "{\"mode\": \"open\", \"rules\": [{\"deny\": \"*.evil.example\"}, {\"allow\": "
+            "\"10.1.0.0/16:5432\", \"connections\": 2, \"bytes_out\": 3, \"bytes_in\": 4, "
+            "\"bytes_per_second\": 5}],"
+            " \"internal\": [\"10.2.0.0/16\"], \"refuse_names\": \"refused\", \"check_names\": false,"
+            " \"connections\": 7, \"bytes_out\": 8, \"bytes_in\": 9, \"bytes_per_second\": 10,"
+            " \"within\": {\"rules\": [{\"allow\": \"*:80\", \"http\": [\"GET /repos/*\", \"* /x\"]}]}}",
+            &err),
         0);
     char *text = sc_spec_to_json(&spec);
     sc_spec_init(&again);
@@ -154,6 +155,8 @@ static void test_json_both_ways(void **state)
     assert_int_equal(again.net.connections, 7);
     assert_true(again.net.unchecked_names);
     assert_int_equal(again.net.within->mode, SC_NET_RULES);
+    assert_int_equal(again.net.within->rules[0].n_http, 2);
+    assert_string_equal(again.net.within->rules[0].http[1], "* /x");
     struct sc_spec copy;
     assert_int_equal(sc_spec_copy(&again, &copy), 0);
     char *copied = sc_spec_to_json(&copy);
@@ -188,6 +191,19 @@ static void test_json_refused(void **state)
          "network.rules[0].connections: a rule that denies has none"},
         {"{\"rules\": [{\"bytes_out\": 1, \"allow\": \"preset:pypi\"}]}",
          "network.rules[0].bytes_out: a preset has none"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"http\": [\"GET /\"]}]}",
+         "network.rules[0].http: HTTPS is not looked into, and the rule's ports have 443"},
+        {"{\"rules\": [{\"allow\": \"192.0.2.1:80\", \"http\": [\"GET /\"]}]}",
+         "network.rules[0].http: a rule about addresses has none"},
+        {"{\"rules\": [{\"deny\": \"a.example\", \"http\": [\"GET /\"]}]}", "a rule that denies has none"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": []}]}", "needs at least one request"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"get /\"]}]}",
+         "network.rules[0].http[0]: get /: allowed: METHOD PATH"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET /a/*/b\"]}]}", "allowed: METHOD PATH"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET /a/../b\"]}]}", "allowed: METHOD PATH"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET /a?b\"]}]}", "allowed: METHOD PATH"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET\"]}]}", "allowed: METHOD PATH"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"TRACE /\"]}]}", "never let through"},
         {"{\"credentials\": []}", "unknown field"},
         {"{\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": "
          "{}}}}}}}}",
