@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -253,9 +254,18 @@ static void take_report(struct sc_live *live, struct told *told)
     look_whether_it_may_go(live);
 }
 
+static void tell_end(struct sc_live *live, struct sc_live_op *op);
+
 void sc_live_fork_report(struct sc_live *live)
 {
     struct told told;
+    if (live->fork.has_exit) { /* the bell of sc_live_fork_orphan */
+        struct sc_live_op *op = sc_live_find(live, live->fork.op);
+        close_report(live);
+        if (op && live->fork.has_orphan && !live->fork.is_told)
+            tell_end(live, op);
+        return;
+    }
     ssize_t n = receive_report(live->fork.report, &told);
     if (n == -EAGAIN || n == -EINTR)
         return;
@@ -351,6 +361,20 @@ bool sc_live_fork_gone(struct sc_live *live, struct sc_live_op *op)
     return live->fork.is_gone;
 }
 
+/* What happens in a cell is told when that cell is stepped, not in the midst of another's step: its owner
+ * waits for the cell's own descriptor. */
+static void ring(struct sc_live *live)
+{
+    close_report(live);
+    live->fork.report = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (live->fork.report < 0) {
+        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "eventfd: %s", strerror(errno));
+        return;
+    }
+    sc_live_watch_source(live, SC_LIVE_REPORT, live->fork.report, EPOLLIN);
+    sc_live_watch(live);
+}
+
 void sc_live_fork_orphan(struct sc_live *live, const struct sc_live_op *op,
                          const struct sc_msg_orphan *orphan)
 {
@@ -361,9 +385,8 @@ void sc_live_fork_orphan(struct sc_live *live, const struct sc_live_op *op,
             continue;
         fork->has_orphan = true;
         fork->orphan = *orphan;
-        struct sc_live_op *own = sc_live_find(child, fork->op);
-        if (own && fork->has_exit && child->phase == SC_LIVE_LIVES)
-            tell_end(child, own);
+        if (fork->has_exit && child->phase == SC_LIVE_LIVES)
+            ring(child);
         return;
     }
 }

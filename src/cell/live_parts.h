@@ -80,7 +80,7 @@ struct sc_live_fork {
     uint16_t from; /* the program's, in the cell above */
     uint32_t id;   /* of the order */
     char *cwd;     /* of the order */
-    int report;    /* ours; -1: closed, or at its end */
+    int report;    /* ours; at the end a bell: the cell above told; -1: closed, or at its end */
     int socket;    /* ours, of a forkable child's fork socket, until it has started */
     int listener;  /* the child's filter's */
     bool is_ordered, has_answer, has_report, may_go;

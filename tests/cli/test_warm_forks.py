@@ -93,6 +93,14 @@ def test_what_cannot_be_forked_is_started(templates, keepers):  # noqa: F811
     assert result["start"]["kind"] == "warm" and "zygote_age_ms" not in result["start"], result
 
 
+def test_a_run_that_ends_its_interpreter_is_answered_at_once(keeper):
+    """Not when its time is up: how it ended is told by two cells, in either order."""
+    for code, status in [("import os\nos._exit(3)", "error"), ("import os\nos.execv('/bin/true', ['true'])", "ok")] * 10:
+        begin = time.monotonic()
+        result = forked(keeper, "python", code, "--wall", "90s")
+        assert result["status"] == status and time.monotonic() - begin < 80, result
+
+
 def test_a_burst_falls_to_forks(keeper):
     forked(keeper, "python", "1")
     results, lock = [], threading.Lock()
