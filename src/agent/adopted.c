@@ -111,7 +111,7 @@ void sc_adopted_ended(struct sc_commands *commands, struct sc_command *command)
     command->look_ns = sc_now_ns();
 }
 
-static unsigned signal_tree(struct sc_commands *commands, int number)
+static unsigned signal_tree(struct sc_commands *commands, int number, bool own)
 {
     pid_t helpers[SC_COMMANDS_MAX];
     size_t n = 0;
@@ -120,7 +120,7 @@ static unsigned signal_tree(struct sc_commands *commands, int number)
         if (other->state == SC_COMMAND_RUNS && other->helper > 0)
             helpers[n++] = other->helper;
     }
-    return sc_tree_signal_others(helpers, n, number);
+    return sc_tree_signal_others(helpers, n, number, own);
 }
 
 static void order(struct sc_commands *commands, struct sc_command *command, int number, uint32_t whom)
@@ -129,10 +129,15 @@ static void order(struct sc_commands *commands, struct sc_command *command, int 
         sc_sys_pidfd_kill(command->main, number);
     if (whom == SC_SIGNAL_GROUP)
         kill(-command->pid, number);
-    if (whom != SC_SIGNAL_TREE)
+    if (whom != SC_SIGNAL_TREE && whom != SC_SIGNAL_OWN)
         return;
     if (number != SIGKILL) {
-        signal_tree(commands, number);
+        signal_tree(commands, number, whom == SC_SIGNAL_OWN);
+        return;
+    }
+    if (whom == SC_SIGNAL_OWN) {
+        command->is_own_killed = true;
+        command->look_ns = sc_now_ns();
         return;
     }
     command->is_killed = true;
@@ -142,7 +147,7 @@ static void order(struct sc_commands *commands, struct sc_command *command, int 
 
 static void send_orders(struct sc_commands *commands, struct sc_command *command)
 {
-    for (uint32_t whom = 0; whom < 3; whom++) {
+    for (uint32_t whom = 0; whom < SC_SIGNAL_WHOM_COUNT; whom++) {
         uint64_t wanted = command->signals[whom];
         command->signals[whom] = 0;
         for (; wanted && !command->is_over; wanted &= wanted - 1)
@@ -153,8 +158,10 @@ static void send_orders(struct sc_commands *commands, struct sc_command *command
 /* New ones may be born while we look: until none is left. */
 static void look(struct sc_commands *commands, struct sc_command *command, uint64_t now)
 {
-    unsigned left = signal_tree(commands, command->is_killed ? SIGKILL : 0);
-    command->look_ns = now + (command->is_killed ? LOOK_NS : LOOK_IDLE_NS);
+    if (command->is_own_killed && !command->is_killed)
+        command->is_own_killed = signal_tree(commands, SIGKILL, true) > 0;
+    unsigned left = signal_tree(commands, command->is_killed ? SIGKILL : 0, false);
+    command->look_ns = now + (command->is_killed || command->is_own_killed ? LOOK_NS : LOOK_IDLE_NS);
     if (left > 0 || !command->has_exited)
         return;
     command->is_over = true;

@@ -44,7 +44,7 @@ struct sc_command *sc_command_open(struct sc_commands *commands, uint16_t channe
         command->channel = channel;
         command->is_file = command->has_started = command->has_exited = command->is_over = false;
         command->was_signaled = command->timed_out = command->is_unread = false;
-        command->is_adopted = command->is_killed = false;
+        command->is_adopted = command->is_killed = command->is_own_killed = false;
         command->owes = command->flags = 0;
         command->report = command->terminal = command->socket = command->main = -1;
         command->operation = command->helper = command->pid = 0;
@@ -217,7 +217,7 @@ static void take_signal(struct sc_commands *commands, struct sc_command *command
     if (len != sizeof signal)
         refuse(commands, "size of SIGNAL");
     memcpy(&signal, payload, sizeof signal);
-    if (signal.number < 1 || signal.number > 64 || signal.whom > SC_SIGNAL_GROUP)
+    if (signal.number < 1 || signal.number > 64 || signal.whom >= SC_SIGNAL_WHOM_COUNT)
         refuse(commands, "SIGNAL");
     sc_command_signal(command, signal.number, signal.whom);
 }

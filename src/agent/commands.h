@@ -54,8 +54,8 @@ struct sc_command {
     enum sc_command_state state;
     uint16_t channel;
     bool is_file, has_started, has_exited;
-    bool is_adopted, is_killed; /* adopted.h; its tree is being killed */
-    bool is_over;               /* its shepherd or operation has said its last */
+    bool is_adopted, is_killed, is_own_killed; /* adopted.h; its tree is being killed */
+    bool is_over;                              /* its shepherd or operation has said its last */
     uint32_t owes;
     uint32_t flags;
     struct sc_msg_command order;
@@ -69,7 +69,7 @@ struct sc_command {
     pid_t pid;
     uint64_t start_ns, kill_ns, give_up_ns; /* 0: not set */
     uint64_t look_ns;                       /* at an adopted process's tree */
-    uint64_t signals[3];                    /* wanted, by enum sc_signal_whom; bit number − 1 */
+    uint64_t signals[SC_SIGNAL_WHOM_COUNT]; /* wanted, by enum sc_signal_whom; bit number − 1 */
     bool was_signaled, timed_out;
     bool is_unread; /* what stood in the runner's stream, when its reader went */
     char name[sizeof((struct sc_msg_listed *)0)->name];

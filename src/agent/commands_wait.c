@@ -27,7 +27,10 @@ static void watch(struct sc_commands *commands, struct pollfd *polls, unsigned *
 
 static bool wants_order(const struct sc_command *command)
 {
-    return command->signals[0] || command->signals[1] || command->signals[2];
+    for (uint32_t whom = 0; whom < SC_SIGNAL_WHOM_COUNT; whom++)
+        if (command->signals[whom])
+            return true;
+    return false;
 }
 
 static void sooner(uint64_t *due, uint64_t at)
@@ -241,7 +244,7 @@ static void send_orders(struct sc_command *command)
 {
     if (command->is_over || command->report < 0)
         memset(command->signals, 0, sizeof command->signals);
-    for (uint32_t whom = 0; whom < 3; whom++)
+    for (uint32_t whom = 0; whom < SC_SIGNAL_WHOM_COUNT; whom++)
         for (uint64_t left = command->signals[whom]; left; left &= left - 1)
             order(command, __builtin_ctzll(left) + 1, whom);
 }
@@ -386,7 +389,9 @@ void sc_commands_buried(struct sc_commands *commands, pid_t pid, int status, con
         struct sc_command *command = &commands->list[i];
         if (command->state != SC_COMMAND_RUNS || !command->is_adopted)
             continue;
-        sc_command_orphan(commands, command, &orphan);
+        /* Before it was told to have started, what is buried was a file operation's. */
+        if (command->has_started && !(command->owes & SC_OWES_STARTED))
+            sc_command_orphan(commands, command, &orphan);
         if (command->has_exited && !command->is_over)
             command->look_ns = sc_now_ns();
     }

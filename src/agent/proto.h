@@ -194,6 +194,8 @@ enum sc_signal_whom {
     SC_SIGNAL_TREE,  /* every process that came from the command, wherever it went */
     SC_SIGNAL_MAIN,  /* its first process */
     SC_SIGNAL_GROUP, /* the process group of its first process */
+    SC_SIGNAL_OWN,   /* as TREE, but not what was forked into cells below this one */
+    SC_SIGNAL_WHOM_COUNT
 };
 struct sc_msg_signal {
     int32_t number;

@@ -124,6 +124,23 @@ static void kill_tree(struct shepherd *shepherd)
     }
 }
 
+/* What was forked into cells below goes on, and this shepherd for its sake. */
+static void kill_own(struct shepherd *shepherd)
+{
+    uint64_t until = sc_now_ns() + KILL_PATIENCE_NS;
+    while (!shepherd->alone && sc_tree_signal_own(SIGKILL) > 0) {
+        struct pollfd child = {shepherd->children, POLLIN, 0};
+        poll(&child, 1, KILL_PAUSE_MS);
+        while (reap(shepherd))
+            ;
+        if (!shepherd->alone && sc_now_ns() > until) {
+            const struct sc_shepherd_report report = {.news = SC_NEWS_UNKILLABLE};
+            tell(shepherd, &report);
+            return;
+        }
+    }
+}
+
 static void obey(struct shepherd *shepherd)
 {
     struct sc_shepherd_order order;
@@ -140,6 +157,10 @@ static void obey(struct shepherd *shepherd)
         kill_tree(shepherd);
     else if (order.whom == SC_SIGNAL_TREE)
         signal_tree(shepherd, order.number);
+    else if (order.whom == SC_SIGNAL_OWN && order.number == SIGKILL)
+        kill_own(shepherd);
+    else if (order.whom == SC_SIGNAL_OWN)
+        sc_tree_signal_own(order.number);
 }
 
 __attribute__((noreturn)) static void serve(struct shepherd *shepherd)

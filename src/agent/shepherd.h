@@ -60,9 +60,13 @@ __attribute__((noreturn)) void sc_shepherd_main(struct sc_agent *agent, struct s
 /* Signals every descendant of the caller. How many there were, as far as /proc tells. */
 unsigned sc_tree_signal(int number);
 
+/* The same without those that live in a pid namespace of their own, which are in a cell below this one. How
+ * many others there are that live. */
+unsigned sc_tree_signal_own(int number);
+
 /* Signals every process of the caller's pid namespace but the caller, those helpers and all that is below
- * them; 0 only counts. How many there are that live. */
-unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number);
+ * them; 0 only counts. How many there are that live. With `own`, those in cells below are left out. */
+unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number, bool own);
 
 /* A file operation's life, in the agent's fork. `path` and, for RENAME, `to`. */
 __attribute__((noreturn)) void sc_operate_main(struct sc_agent *agent, struct sc_launch *launch,

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 
 #define PID_END (4u << 20) /* the kernel's own highest is below */
+#define STATUS_MAX 2048    /* what stands before the numbers: its name and ids */
 #define STAT_MAX 256       /* number, name of at most 64 bytes, state, parent */
 
 struct entry { /* as getdents64 gives it */
@@ -64,6 +65,24 @@ static pid_t parent_of(int proc, const char *pid, char *ret_state)
         return 0;
     *ret_state = name_end[2];
     return number_of(name_end + 4);
+}
+
+/* Whether it lives in a pid namespace below this one's: the kernel tells a number for each. */
+static bool is_below(int proc, const char *pid)
+{
+    char path[32], text[STATUS_MAX];
+    size_t len = strlen(pid);
+    if (len > 16)
+        return false;
+    memcpy(path, pid, len + 1);
+    memcpy(path + len, "/status", sizeof "/status");
+    if (sc_read_text(proc, path, text, sizeof text) <= 0)
+        return false;
+    const char *numbers = strstr(text, "\nNSpid:\t");
+    if (!numbers)
+        return false;
+    numbers += sizeof "\nNSpid:\t" - 1;
+    return numbers[strspn(numbers, "0123456789")] == '\t';
 }
 
 /* Calls `each` for every process but `self`. */
@@ -122,6 +141,7 @@ static unsigned walk(int proc, pid_t self, bool of_self)
 
 struct others {
     int number;
+    bool found, own; /* signal those that were found, or the others; not those in cells below */
     unsigned living;
 };
 
@@ -130,9 +150,11 @@ static void signal_other(int proc, const char *name, pid_t pid, void *data)
 {
     struct others *others = data;
     char state;
-    if (is_found(pid))
+    if (is_found(pid) != others->found)
         return;
     parent_of(proc, name, &state);
+    if (others->own && is_below(proc, name))
+        return;
     if (state == '\0' || state == 'Z' || state == 'X')
         return;
     others->living++;
@@ -140,9 +162,9 @@ static void signal_other(int proc, const char *name, pid_t pid, void *data)
         kill(pid, others->number);
 }
 
-unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number)
+unsigned sc_tree_signal_others(const pid_t *helpers, size_t n_helpers, int number, bool own)
 {
-    struct others others = {.number = number};
+    struct others others = {.number = number, .own = own};
     if (getpid() != 1) /* a test's: anywhere else that is everybody */
         return 0;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -173,4 +195,18 @@ unsigned sc_tree_signal(int number)
         if (is_found(pid))
             kill(pid, number);
     return count;
+}
+
+unsigned sc_tree_signal_own(int number)
+{
+    struct others others = {.number = number, .found = true, .own = true};
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return 1; /* somebody may be left */
+    forget_all();
+    while (walk(proc, getpid(), true) > 0)
+        ;
+    for_all(proc, getpid(), signal_other, &others);
+    close(proc);
+    return others.living;
 }

@@ -306,7 +306,7 @@ int sc_live_signal(struct sc_live *live, uint16_t id, int number, enum sc_signal
     const struct sc_msg_signal message = {.number = number, .whom = whom};
     if (live->phase != SC_LIVE_LIVES || !sc_live_find(live, id))
         return -EPIPE;
-    if (number < 1 || number > SIGRTMAX || whom > SC_SIGNAL_GROUP)
+    if (number < 1 || number > SIGRTMAX || whom >= SC_SIGNAL_WHOM_COUNT)
         return -EINVAL;
     sc_live_say(live, SC_MSG_SIGNAL, id, &message, sizeof message, NULL, 0);
     return 0;

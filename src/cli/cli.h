@@ -55,10 +55,14 @@ enum sc_cli_verb_bit {
     SC_CLI_SESSION_PAUSE = 1u << 31,
     SC_CLI_SESSION_RESUME = 1ull << 32,
     SC_CLI_SESSION_NETWORK = 1ull << 33,
+    SC_CLI_SESSION_FORK = 1ull << 34,
+    SC_CLI_SESSION_SNAPSHOT = 1ull << 35,
+    SC_CLI_SESSION_ROLLBACK = 1ull << 36,
 };
 #define SC_CLI_SESSIONS                                                                                      \
     ((((1u << 26) - 1) & ~((1u << 10) - 1)) | SC_CLI_SESSION_PAUSE | SC_CLI_SESSION_RESUME |                 \
-     SC_CLI_SESSION_NETWORK) /* all those words */
+     SC_CLI_SESSION_NETWORK | SC_CLI_SESSION_FORK | SC_CLI_SESSION_SNAPSHOT |                                \
+     SC_CLI_SESSION_ROLLBACK) /* all those words */
 
 #define SC_CLI_ALL (~0ull)
 

@@ -36,6 +36,7 @@ enum sc_cli_flag {
     SC_FLAG_SAME_ONCE = 1 << 14,
     SC_FLAG_STOP_FIRST = 1 << 15,
     SC_FLAG_ZYGOTES = 1 << 16,
+    SC_FLAG_FORKABLE = 1 << 17,
 };
 
 enum sc_cli_text {
@@ -47,6 +48,8 @@ enum sc_cli_text {
     SC_TEXT_IDLE,
     SC_TEXT_TOTAL,
     SC_TEXT_NAME,
+    SC_TEXT_FROM,
+    SC_TEXT_COPIES,
     SC_TEXT_CONTEXT,
     SC_TEXT_SIGNAL,
     SC_TEXT_SESSIONS,

@@ -31,6 +31,11 @@ int sc_cli_session_add_times(json_t *request, const struct sc_cli_args *args, st
 /* Each word: an exit status. */
 int sc_cli_session_start(struct sc_cli_session *session);
 int sc_cli_session_ls(struct sc_cli_session *session);
+int sc_cli_session_fork(struct sc_cli_session *session);
+int sc_cli_session_snapshot(struct sc_cli_session *session);
+int sc_cli_session_rollback(struct sc_cli_session *session);
+/* `session start --from ID`. */
+int sc_cli_session_start_from(struct sc_cli_session *session);
 int sc_cli_session_pause(struct sc_cli_session *session);
 int sc_cli_session_resume(struct sc_cli_session *session);
 int sc_cli_session_run(struct sc_cli_session *session);

@@ -40,12 +40,16 @@ static int add_name(struct sc_buf *text, const char *name)
 
 /* ---- sessions ---- */
 
-/* One that lies on disk. */
+/* One that nothing runs in. */
 static int add_resting(const json_t *session, struct sc_buf *text)
 {
     char when[32] = "", size[32];
     time_t seconds = (time_t)(json_integer_value(json_object_get(session, "paused_ms")) / 1000);
     struct tm parts;
+    if (!strcmp(text_of(session, "state"), "snapshot"))
+        return sc_buf_printf(text, "%-32s  snapshot of %s, ends in %.0fs, idle in %.0fs ",
+                             text_of(session, "session"), text_of(session, "parent"),
+                             seconds_of(session, "left_ms"), seconds_of(session, "idle_left_ms"));
     if (!strcmp(text_of(session, "state"), "damaged"))
         return sc_buf_printf(text, "%-32s  damaged ", text_of(session, "session"));
     if (localtime_r(&seconds, &parts))

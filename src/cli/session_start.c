@@ -108,8 +108,14 @@ int sc_cli_session_start(struct sc_cli_session *session)
     json_t *spec = NULL, *reply = NULL;
     if (session->id)
         return sc_cli_session_usage(session, "takes no operands; --name names a session");
+    if (args->texts[SC_TEXT_FROM])
+        return sc_cli_session_start_from(session);
     if (sc_cli_session_spec_given(args, NULL, &spec, &err) < 0)
         return sc_cli_session_fail(&err);
+    if ((args->flags & SC_FLAG_FORKABLE) && json_object_set_new(spec, "forkable", json_true()) < 0) {
+        json_decref(spec);
+        spec = NULL;
+    }
     json_t *request = json_pack("{s:s, s:s*, s:o}", "request", "session.start", "name",
                                 args->texts[SC_TEXT_NAME], "spec", spec);
     if (sc_cli_session_add_times(request, args, &err) < 0) {

@@ -48,7 +48,7 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Exit status: 0 every job is ok or accepted, 1 some are not, 130 interrupted, 125 Snapcell itself failed, 2 bad usage.",
      sc_cli_batch},
     {"session", SC_CLI_SESSION,
-     "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|pause|resume|end …",
+     "session start|ls|run|exec|put|get|rm|mkdir|mv|watch|info|ps|kill|restart|interrupt|fork|snapshot|rollback|pause|resume|end …",
      "Work in a cell that stays: it keeps files, processes and interpreter state between commands.",
      "`session start` makes one and prints its ID; the other words name it. A session ends by `session end`, or "
      "after its idle or total time. A keeper process owns the sessions of a user; the first `session start` "
@@ -117,6 +117,18 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "What they do not allow is cut at once. Rules of its template stay in force. Only of a session that was started with a "
      "network; `--network none` takes it away.",
      sc_cli_session},
+    {"session fork", SC_CLI_SESSION_FORK, "session fork ID [OPTION…]",
+     "Make copies of a living session: its files, and its Python interpreter with all its variables.",
+     "Prints the ID of each. The session must have been started with --forkable, and nothing may be under way; what cannot be "
+     "carried over (threads, other processes, sockets, other contexts) is refused, and the session goes on. ID may be a snapshot.",
+     sc_cli_session},
+    {"session snapshot", SC_CLI_SESSION_SNAPSHOT, "session snapshot ID [OPTION…]",
+     "Keep a copy of a living session as it is now, and print its ID.",
+     "Nothing runs in it. `session start --from` and `session fork` make sessions of it, `session rollback` puts one in a session's place, "
+     "`session end` drops it; unused for 24 hours it ends by itself.",
+     sc_cli_session},
+    {"session rollback", SC_CLI_SESSION_ROLLBACK, "session rollback ID SNAPSHOT",
+     "Put a copy of a snapshot in a session's place; what the session was is gone.", "", sc_cli_session},
     {"session pause", SC_CLI_SESSION_PAUSE, "session pause ID",
      "Put a session's files on disk, and end its cell.",
      "The work folder and /tmp are kept, with the session's options and the names of its contexts; variables and "

@@ -236,6 +236,9 @@ static const struct handler {
     [SC_KEEPER_SESSION_NETWORK] = {.answer = set_network},
     [SC_KEEPER_SESSION_PAUSE] = {.start = pause_start},
     [SC_KEEPER_SESSION_RESUME] = {.start = resume_start},
+    [SC_KEEPER_SESSION_FORK] = {.start = fork_start},
+    [SC_KEEPER_SESSION_SNAPSHOT] = {.start = fork_start},
+    [SC_KEEPER_SESSION_ROLLBACK] = {.start = rollback_start},
     [SC_KEEPER_RUN] = {.start = task_start},
     [SC_KEEPER_CHECK] = {.start = check_start},
     [SC_KEEPER_ONCE] = {.start = once_start},
@@ -299,6 +302,13 @@ static char *busy(const struct keeper_session *session)
     return sc_keeper_reply_error("usage", "session", message);
 }
 
+static char *of_snapshot(const struct keeper_session *session)
+{
+    char message[SC_ERR_MESSAGE_MAX];
+    snprintf(message, sizeof message, "session: %s: it is a snapshot, which runs nothing; fork it", session->id);
+    return sc_keeper_reply_error("usage", "session", message);
+}
+
 /* What can be asked of one that is paused; NULL: nothing, or there is none. */
 static char *of_paused(const struct caller *caller, const struct sc_keeper_request *request)
 {
@@ -323,6 +333,10 @@ static struct keeper_session *session_of(const struct caller *caller, const stru
     bool is_asked = request->verb == SC_KEEPER_SESSION_INFO;
     if (session && session->busy && !is_asked) {
         *ret_refusal = busy(session);
+        return NULL;
+    }
+    if (session && session->is_snapshot && !(request->needs & SC_KEEPER_OF_SNAPSHOTS)) {
+        *ret_refusal = of_snapshot(session);
         return NULL;
     }
     if (session && (!session->ending || (request->needs & SC_KEEPER_WHILE_ENDING)))
@@ -484,12 +498,20 @@ void call_finish(struct call *call, char *text)
     call_free(call);
 }
 
+static bool session_is_forked_by(const struct call *call)
+{
+    return call->request.verb == SC_KEEPER_SESSION_FORK || call->request.verb == SC_KEEPER_SESSION_SNAPSHOT ||
+           call->request.verb == SC_KEEPER_SESSION_ROLLBACK;
+}
+
 void call_cancel(struct call *call)
 {
     struct sc_session *session = call->session->session;
     if (call->cancelled || call->request.verb == SC_KEEPER_SESSION_END)
         return;
     call->cancelled = true;
+    if (session_is_forked_by(call))
+        return; /* it takes no longer than its files do */
     if (call->request.verb == SC_KEEPER_SESSION_PAUSE || call->request.verb == SC_KEEPER_SESSION_RESUME) {
         rest_cancel(call);
         session_arm(call->session);

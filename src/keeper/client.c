@@ -212,6 +212,10 @@ static int errno_of(const json_t *error)
         return -ESRCH;
     if (!strcmp(kind, "usage"))
         return -EINVAL;
+    if (!strcmp(kind, "busy"))
+        return -EBUSY;
+    if (!strcmp(kind, "not_forkable"))
+        return -EOPNOTSUPP;
     for (int i = 1; i < 140 && *code; i++)
         if (strerrorname_np(i) && !strcmp(strerrorname_np(i), code))
             return -i;
@@ -222,7 +226,8 @@ static int reply_error(const json_t *error, struct sc_err *err)
 {
     const char *kind = text_in(error, "kind"), *message = text_in(error, "message");
     int code = errno_of(error);
-    if (!strcmp(kind, "usage") || !strcmp(kind, "not_found") || !strcmp(kind, "ended")) {
+    if (!strcmp(kind, "usage") || !strcmp(kind, "not_found") || !strcmp(kind, "ended") ||
+        !strcmp(kind, "busy") || !strcmp(kind, "not_forkable")) {
         sc_err_usage(err, text_in(error, "field"), "%s", message);
         if (err)
             err->code = code;

@@ -83,13 +83,28 @@ static void let_out(struct keeper *keeper)
         event_free(over);
 }
 
+/* Cells below others are closed before them. */
+static struct keeper_session *session_below(const struct keeper_session *session)
+{
+    struct keeper_session *below;
+    TAILQ_FOREACH(below, &session->keeper->sessions, entry)
+    {
+        if (below->above == session)
+            return below;
+    }
+    abort(); /* there is one, as it was counted */
+}
+
 static void close_all(struct keeper *keeper)
 {
     struct keeper_session *session;
     struct peer *peer;
     admission_close(keeper);
-    while ((session = TAILQ_FIRST(&keeper->sessions)))
+    while ((session = TAILQ_FIRST(&keeper->sessions))) {
+        while (session->session && sc_session_below(session->session) > 0)
+            session = session_below(session);
         session_close(session);
+    }
     warm_close(keeper);
     events_close(keeper);
     let_out(keeper);

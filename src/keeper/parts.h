@@ -250,6 +250,11 @@ struct keeper_session {
     struct call *unserved; /* its run, which another cell shall serve */
     unsigned cells_lost;   /* before this one, for the same run */
     struct rest *rest;     /* while it is packed or unpacked */
+    struct forking *forking;      /* while copies of it are made, or its place is taken; else NULL */
+    struct keeper_session *above; /* that it is a copy of; it stays for as long. NULL: none */
+    char parent[SC_KEEPER_NAME_MAX + 1], snapshot[SC_KEEPER_NAME_MAX + 1]; /* whose copy it is; "": none */
+    unsigned generation;          /* how many copies from the first */
+    bool is_snapshot, is_retired; /* the latter: over, answered, and there for its copies only */
     const char *busy;      /* why nothing else can be asked of it now, or NULL */
     int vault_lock;        /* of what lies on disk under its name; -1: nothing of its own */
     bool is_resumed, is_paused, is_forgotten; /* the last: what lies on disk goes with it */
@@ -286,6 +291,21 @@ char *session_list(const struct caller *caller);
 /* One that is paused, in a new cell; its files are not in it yet. */
 int session_open_paused(const struct caller *caller, struct sc_keeper_request *request,
                         struct keeper_session **ret_session, struct sc_err *err);
+
+/* A copy of a session, in the list but not told of yet. */
+struct keeper_copy {
+    struct keeper_session *from;
+    const char *name;           /* NULL: a random one */
+    uint64_t idle_ns, total_ns; /* 0: as ever */
+    bool is_forkable, is_nameless, is_snapshot;
+};
+int session_open_copy(const struct keeper_copy *how, struct keeper_session **ret_session, struct sc_err *err);
+
+/* ---- fork.c: copies of living sessions ---- */
+
+int fork_start(struct call *call, struct sc_err *err); /* snapshots, too */
+int rollback_start(struct call *call, struct sc_err *err);
+void fork_let_go(struct keeper_session *session); /* its calls are answered */
 
 /* ---- rest.c, rest_list.c: sessions that are paused ---- */
 

@@ -45,6 +45,8 @@ enum field_bit {
     F_SOURCE = 1 << 22, /* as CODE, which is only read */
     F_MEMORY = 1 << 23,
     F_NETWORK = 1 << 24,
+    F_COPIES = 1 << 25,
+    F_SNAPSHOT = 1 << 26,
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -70,9 +72,16 @@ static const struct row REQUESTS[] = {
     {"host", SC_KEEPER_HOST, BOTH, 0, 0},
     {"session.start", SC_KEEPER_SESSION_START, BOTH, 0, F_NAME | F_TIMES | F_SPEC},
     {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
-    {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
+     F_SESSION},
     {"session.network", SC_KEEPER_SESSION_NETWORK, BOTH, SESSION, F_SESSION | F_NETWORK},
-    {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING, F_SESSION},
+    {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
+     F_SESSION},
+    {"session.fork", SC_KEEPER_SESSION_FORK, SC_KEEPER_CLIENT, SESSION | SC_KEEPER_OF_SNAPSHOTS,
+     F_SESSION | F_NAME | F_TIMES | F_COPIES},
+    {"session.snapshot", SC_KEEPER_SESSION_SNAPSHOT, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_NAME},
+    {"session.rollback", SC_KEEPER_SESSION_ROLLBACK, SC_KEEPER_CLIENT, SESSION | SC_KEEPER_NEEDS_SNAPSHOT,
+     F_SESSION | F_SNAPSHOT},
     {"session.pause", SC_KEEPER_SESSION_PAUSE, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_MEMORY},
     {"session.resume", SC_KEEPER_SESSION_RESUME, SC_KEEPER_CLIENT, SC_KEEPER_NAMES_PAUSED,
      F_SESSION | F_TIMES},
@@ -220,6 +229,17 @@ static int read_process(void *into, const json_t *value, const char *path, struc
     return r;
 }
 
+static int read_copies(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    int r = sc_field_u64(&number, value, path, UINT32_MAX, err);
+    if (r == 0 && (number < 1 || number > SC_KEEPER_COPIES_MAX))
+        return sc_err_usage(err, path, "%s: %llu: allowed 1 to %d", path, (unsigned long long)number,
+                            SC_KEEPER_COPIES_MAX);
+    *(uint32_t *)into = (uint32_t)number;
+    return r;
+}
+
 static int read_cells(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     uint64_t number = 0;
@@ -329,6 +349,9 @@ static const struct field_row FIELDS[] = {
     {"mode", F_MODE, sc_field_mode, OFFSET(mode)},
     {"offset", F_RANGE, read_size, OFFSET(offset)},
     {"length", F_RANGE, read_size, OFFSET(length)},
+    {"snapshot", F_SNAPSHOT, read_name, OFFSET(snapshot)},
+    {"copies", F_COPIES, read_copies, OFFSET(copies)},
+    {"forkable", F_COPIES, sc_field_bool, OFFSET(forkable)},
     {"parents", F_PARENTS, sc_field_bool, OFFSET(parents)},
     {"recursive", F_RECURSIVE, sc_field_bool, OFFSET(recursive)},
     {"language", F_CODE | F_SOURCE, NULL, 0},
@@ -423,6 +446,7 @@ static const struct missing {
 } TEXTS_NEEDED[] = {
     {SC_KEEPER_NEEDS_SESSION, OFFSET(session), "session"},
     {SC_KEEPER_NAMES_PAUSED, OFFSET(session), "session"},
+    {SC_KEEPER_NEEDS_SNAPSHOT, OFFSET(snapshot), "snapshot"},
     {SC_KEEPER_NEEDS_PATH, OFFSET(path), "path"},
     {SC_KEEPER_NEEDS_TO, OFFSET(to), "to"},
     {SC_KEEPER_NEEDS_CONTEXT, OFFSET(context), "context"},
@@ -579,6 +603,7 @@ void sc_keeper_request_fini(struct sc_keeper_request *request)
     free(request->peer);
     free(request->session);
     free(request->name);
+    free(request->snapshot);
     json_decref(request->metadata);
     request->metadata = NULL;
     free(request->context);

@@ -18,6 +18,9 @@ enum sc_keeper_verb {
     SC_KEEPER_SESSION_NETWORK,
     SC_KEEPER_SESSION_PAUSE,
     SC_KEEPER_SESSION_RESUME,
+    SC_KEEPER_SESSION_FORK,
+    SC_KEEPER_SESSION_SNAPSHOT,
+    SC_KEEPER_SESSION_ROLLBACK,
     SC_KEEPER_RUN,
     SC_KEEPER_CHECK,
     SC_KEEPER_ONCE,
@@ -47,6 +50,8 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_PROCESS = 1 << 6,
     SC_KEEPER_WITHOUT_AS = 1 << 8,   /* of a gate: asks for nobody in particular */
     SC_KEEPER_NAMES_PAUSED = 1 << 9, /* names a session that is paused */
+    SC_KEEPER_OF_SNAPSHOTS = 1 << 10, /* also allowed of snapshots */
+    SC_KEEPER_NEEDS_SNAPSHOT = 1 << 11,
     SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
 };
 
@@ -64,6 +69,9 @@ struct sc_keeper_request {
     bool of_gate;         /* a field was given that only a gate may give */
 
     char *session, *name, *context;
+    char *snapshot;  /* of ROLLBACK */
+    uint32_t copies; /* of FORK; 0: not given */
+    bool forkable;   /* of FORK: so that they can be forked in turn */
     json_t *metadata; /* an object of texts, or NULL */
     char *path, *to;
     uint64_t idle_ns, total_ns; /* 0: not given */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,8 @@ static bool is_in_use(const struct keeper_session *session)
     return false;
 }
 
+static void retire(struct keeper_session *session);
+
 static void step(evutil_socket_t fd, short what, void *userdata)
 {
     struct keeper_session *session = userdata;
@@ -51,7 +54,9 @@ static void step(evutil_socket_t fd, short what, void *userdata)
     if (sc_session_step(session->session, &err) < 0 && !session->over)
         on_ended(session, "failed", err.message);
     session_serve_again(session);
-    if (session->over)
+    if (session->over && sc_session_below(session->session) > 0)
+        retire(session);
+    else if (session->over)
         session_close(session);
     else
         session_arm(session);
@@ -348,6 +353,33 @@ int session_open_paused(const struct caller *caller, struct sc_keeper_request *r
     return add_session(session, r, ret_session);
 }
 
+int session_open_copy(const struct keeper_copy *how, struct keeper_session **ret_session, struct sc_err *err)
+{
+    struct keeper_session *from = how->from, *session = NULL;
+    const struct caller caller = {.keeper = from->keeper, .uid = from->owner, .tenant = from->tenant};
+    const struct sc_session_options options = {.idle_ns = how->idle_ns, .total_ns = how->total_ns};
+    int r = make_session(&caller, &session, err);
+    if (!session)
+        return r;
+    if (from->keeper->audit)
+        session->subject = note_subject(&from->spec);
+    r = sc_spec_copy(&from->spec, &session->spec);
+    r = r < 0 ? sc_err_sys(err, r, "fork") : how->is_nameless ? 0 : choose_id(session, how->name, err);
+    session->is_snapshot = how->is_snapshot;
+    session->generation = from->generation + 1;
+    snprintf(session->parent, sizeof session->parent, "%s", from->is_snapshot ? from->parent : from->id);
+    snprintf(session->snapshot, sizeof session->snapshot, "%s", from->is_snapshot ? from->id : "");
+    session->busy = "is being made";
+    const struct sc_session_events events = {.userdata = session, .ended = on_ended};
+    if (r == 0)
+        r = sc_session_open_copy(from->session, how->is_forkable, &options, &events, &session->session, err);
+    if (r == 0)
+        session->above = from;
+    if (r == 0)
+        r = watch(session, err);
+    return add_session(session, r, ret_session);
+}
+
 static char *last_words(const struct keeper_session *session, const struct call *call)
 {
     char message[400];
@@ -361,12 +393,55 @@ static char *last_words(const struct keeper_session *session, const struct call 
     return sc_keeper_reply_error("ended", "session", message);
 }
 
+/* Commands and file operations speak to their calls until they end. */
+static bool has_live_calls(const struct keeper_session *session)
+{
+    const struct call *call;
+    bool any = false;
+    TAILQ_FOREACH(call, &session->calls, of_session)
+    {
+        if (call->live)
+            (void)sc_live_signal(sc_session_live(session->session), call->id, SIGKILL, SC_SIGNAL_TREE);
+        any = any || call->live;
+    }
+    return any;
+}
+
+static void answer_all(struct keeper_session *session)
+{
+    struct call *call;
+    fork_let_go(session);
+    while ((call = TAILQ_FIRST(&session->calls)))
+        call_finish(call, call->peer ? last_words(session, call) : NULL);
+    note_session_end(session);
+    journal_ended(session);
+}
+
+/* It is over, but copies of it live below its cell: that stays, empty, and nobody can name it. */
+static void retire(struct keeper_session *session)
+{
+    if (!session->is_retired && !has_live_calls(session)) {
+        answer_all(session);
+        *session->id = '\0';
+        session->is_retired = true;
+    }
+    session_arm(session);
+}
+
+static void close_childless(struct keeper_session *session)
+{
+    if (session && session->is_retired && sc_session_below(session->session) == 0)
+        session_close(session);
+}
+
 void session_close(struct keeper_session *session)
 {
     struct keeper *keeper = session->keeper;
+    struct keeper_session *above = session->above;
     struct call *call;
     if (!session->over)
         on_ended(session, "ended", "the keeper ends");
+    fork_let_go(session);
     /* First the cell, so that nobody calls back for the calls that are answered now. */
     sc_session_close(session->session);
     session->session = NULL;
@@ -379,6 +454,7 @@ void session_close(struct keeper_session *session)
     journal_ended(session);
     session_free(session);
     keeper_watch_idle(keeper);
+    close_childless(above);
 }
 
 /* A tenant its own; a user at the keeper's socket its own, and all of the tenants' as the keeper's own user;
@@ -406,6 +482,21 @@ struct keeper_session *session_find(const struct caller *caller, const char *id)
     return others;
 }
 
+/* What it is a copy of, and whether it can be copied. */
+static int put_lineage(json_t *value, const struct keeper_session *session)
+{
+    int r = json_object_set_new(value, "forkable", json_boolean(sc_session_is_forkable(session->session)));
+    if (r == 0 && session->is_snapshot)
+        r = json_object_set_new(value, "state", json_string("snapshot"));
+    if (r == 0 && session->generation)
+        r = json_object_set_new(value, "generation", json_integer(session->generation));
+    if (r == 0 && *session->parent)
+        r = json_object_set_new(value, "parent", json_string(session->parent));
+    if (r == 0 && *session->snapshot)
+        r = json_object_set_new(value, "snapshot", json_string(session->snapshot));
+    return r;
+}
+
 /* What the session tells of itself, with what the keeper knows. */
 static json_t *value_of(const struct keeper_session *session)
 {
@@ -416,6 +507,8 @@ static json_t *value_of(const struct keeper_session *session)
     free(text);
     if (r == 0)
         r = json_object_set_new(value, "session", json_string(session->id));
+    if (r == 0)
+        r = put_lineage(value, session);
     if (r == 0 && session->metadata)
         r = json_object_set(value, "metadata", session->metadata);
     if (r == 0 && session->tenant)

@@ -16,6 +16,7 @@
 
 /* A session's time without requests and its total time. */
 #define SC_KEEPER_TIME_MS_MIN 1000
+#define SC_KEEPER_COPIES_MAX 64
 #define SC_KEEPER_IDLE_MS_MAX (24 * 3600 * 1000.0)
 #define SC_KEEPER_TOTAL_MS_MAX (7 * 24 * 3600 * 1000.0)
 

@@ -173,7 +173,9 @@ static int take_message(struct reading *at, const json_t *message)
         return take_ready(at, message);
     if (reader->in_prelude && is_text(message, "op", "prelude"))
         return take_loaded(at, message);
-    if (reader->in_prelude && (is_text(message, "op", "forkable") || is_text(message, "op", "not_forkable")))
+    bool refuses = (reader->in_prelude || (reader->may_refuse && !reader->is_ready)) &&
+                   is_text(message, "op", "not_forkable");
+    if (refuses || (reader->in_prelude && is_text(message, "op", "forkable")))
         return take_forkable(at, message);
     if (!reader->in_run || !is_text(message, "id", reader->id))
         return broken(reader, "it spoke of a run that is not under way");

@@ -49,6 +49,7 @@ struct sc_runner_reader {
     struct sc_buf line; /* the unfinished one */
     char id[SC_RUNNER_ID_LEN + 1];
     bool is_ready, in_run, in_prelude, is_broken;
+    bool may_refuse; /* a fork, which may say that it cannot be one instead of being ready */
     size_t run_bytes, run_values, run_displays;
     char trouble[160]; /* after -EPROTO: what was wrong, in words of ours */
 };

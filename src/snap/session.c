@@ -63,14 +63,8 @@ static void on_out_of_memory(void *userdata)
         sc_session_fail(session, "out_of_memory", SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
 }
 
-static void on_ended(void *userdata, enum sc_status why, const char *message)
+static void finish_all(struct sc_session *session)
 {
-    struct sc_session *session = userdata;
-    if (!session->ending) {
-        session->ending = why == SC_STATUS_OUT_OF_MEMORY ? "out_of_memory" : "failed";
-        session->end_status = why;
-        snprintf(session->end_message, sizeof session->end_message, "%s", message);
-    }
     for (struct sc_task *task; (task = session->tasks);) {
         if (session->end_status != SC_STATUS_CANCELLED)
             sc_task_unserve(task, false);
@@ -82,6 +76,19 @@ static void on_ended(void *userdata, enum sc_status why, const char *message)
         sc_task_finish(task);
     }
     session->is_over = true;
+}
+
+static void on_ended(void *userdata, enum sc_status why, const char *message)
+{
+    struct sc_session *session = userdata;
+    if (!session->ending) {
+        session->ending = why == SC_STATUS_OUT_OF_MEMORY ? "out_of_memory" : "failed";
+        session->end_status = why;
+        snprintf(session->end_message, sizeof session->end_message, "%s", message);
+    }
+    sc_birth_over(session, "the cell has ended");
+    if (!session->is_over)
+        finish_all(session);
 }
 
 /* ---- life ---- */
@@ -125,13 +132,15 @@ static int open_cell(struct sc_session *session, struct sc_err *err)
     };
     if (!session->above)
         return sc_live_open(session->works, &cell, &session->live, err);
-    int r = sc_live_open_child(session->works, session->above->live, false, &cell, &session->live, err);
+    int r = sc_live_open_child(session->works, session->above->live, session->is_forkable, &cell, &session->live, err);
     if (r == 0)
         session->above->n_below++;
     return r;
 }
 
-static int open_session(struct sc_works *works, struct sc_session *above,
+enum kind { FIRST, FOR_ONE_RUN, COPY, FORKABLE_COPY };
+
+static int open_session(struct sc_works *works, struct sc_session *above, enum kind kind,
                         const struct sc_session_options *options, const struct sc_session_events *events,
                         struct sc_session **ret_session, struct sc_err *err)
 {
@@ -151,6 +160,8 @@ static int open_session(struct sc_works *works, struct sc_session *above,
         .works = works,
         .plan = works->plan,
         .above = above,
+        .is_forkable = kind == FORKABLE_COPY || (kind == FIRST && works->plan->forkable),
+        .is_copy = kind == COPY || kind == FORKABLE_COPY,
         .options = resolved,
         .events = events ? *events : (struct sc_session_events){0},
         .epoll = -1,
@@ -162,7 +173,7 @@ static int open_session(struct sc_works *works, struct sc_session *above,
         free(session);
         return r;
     }
-    r = sc_live_feed(session->live, err);
+    r = session->is_copy ? 0 : sc_live_feed(session->live, err); /* a copy has its files from the other */
     if (r == 0)
         r = sc_session_open_events(session, err);
     if (r < 0) {
@@ -177,14 +188,22 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err)
 {
-    return open_session(works, NULL, options, events, ret_session, err);
+    return open_session(works, NULL, FIRST, options, events, ret_session, err);
 }
 
 int sc_session_open_below(struct sc_works *works, struct sc_session *above,
                           const struct sc_session_options *options, const struct sc_session_events *events,
                           struct sc_session **ret_session, struct sc_err *err)
 {
-    return open_session(works, above, options, events, ret_session, err);
+    return open_session(works, above, FOR_ONE_RUN, options, events, ret_session, err);
+}
+
+int sc_session_open_copy(struct sc_session *above, bool forkable, const struct sc_session_options *options,
+                         const struct sc_session_events *events, struct sc_session **ret_session,
+                         struct sc_err *err)
+{
+    return open_session(above->works, above, forkable ? FORKABLE_COPY : COPY, options, events, ret_session,
+                        err);
 }
 
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
@@ -198,6 +217,11 @@ int sc_session_adopt(struct sc_session *session, const struct sc_session_options
     session->events = *events;
     session->opened_ns = session->touched_ns = sc_now_ns();
     return 0;
+}
+
+bool sc_session_is_forkable(const struct sc_session *session)
+{
+    return session->is_forkable;
 }
 
 int sc_session_fd(const struct sc_session *session)
@@ -234,6 +258,17 @@ void sc_session_limits(const struct sc_session *session, uint64_t wall_ns, uint6
         ret_limits->cpu = cpu_ns;
 }
 
+/* The kernel would end the cells below with this one. */
+static void retire(struct sc_session *session)
+{
+    finish_all(session);
+    for (struct sc_process *process = session->processes; process; process = process->next) {
+        sc_process_kill(process);
+        sc_process_leave(process);
+    }
+    session->is_retired = true;
+}
+
 void sc_session_fail(struct sc_session *session, const char *why, enum sc_status status, const char *message)
 {
     if (session->ending)
@@ -241,7 +276,10 @@ void sc_session_fail(struct sc_session *session, const char *why, enum sc_status
     session->ending = why;
     session->end_status = status;
     snprintf(session->end_message, sizeof session->end_message, "%s", message);
-    sc_live_kill(session->live);
+    if (session->n_below > 0 && status == SC_STATUS_CANCELLED)
+        retire(session);
+    else
+        sc_live_kill(session->live);
 }
 
 void sc_session_end(struct sc_session *session)
@@ -264,7 +302,9 @@ static uint64_t idle_end_ns(const struct sc_session *session)
 uint64_t sc_session_next_ns(const struct sc_session *session)
 {
     if (session->is_over)
-        return session->is_told && !session->finished ? UINT64_MAX : 0;
+        return !session->is_told || session->finished ? 0
+               : session->is_retired                  ? sc_live_next_ns(session->live)
+                                                      : UINT64_MAX;
     uint64_t next = sc_min_u64(sc_live_next_ns(session->live), sc_tasks_next_ns(session));
     if (session->ending)
         return next;
@@ -297,7 +337,8 @@ static void tell_end(struct sc_session *session)
 
 int sc_session_step(struct sc_session *session, struct sc_err *err)
 {
-    int r = session->is_over ? 0 : sc_live_step(session->live, err);
+    bool is_alive = !session->is_over || (session->is_retired && sc_live_is_alive(session->live));
+    int r = !is_alive ? 0 : sc_live_step(session->live, err);
     if (r == 0 && session->checker && !session->is_over)
         r = sc_checker_step(session->checker, err);
     if (r < 0)

@@ -44,6 +44,11 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
 int sc_session_open_below(struct sc_works *works, struct sc_session *above,
                           const struct sc_session_options *options, const struct sc_session_events *events,
                           struct sc_session **ret_session, struct sc_err *err);
+/* The same for a copy of `above`, as sc_session_fork makes it: it is empty. A `forkable` one can be forked in
+ * turn. */
+int sc_session_open_copy(struct sc_session *above, bool forkable, const struct sc_session_options *options,
+                         const struct sc_session_events *events, struct sc_session **ret_session,
+                         struct sc_err *err);
 void sc_session_close(struct sc_session *session); /* kills what is left; NULL is fine */
 int sc_session_fd(const struct sc_session *session);
 uint64_t sc_session_next_ns(const struct sc_session *session);
@@ -112,7 +117,9 @@ int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum s
                            struct sc_err *err);
 /* False also when the fork failed, and an interpreter was started in its place. */
 bool sc_session_is_forked(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
-unsigned sc_session_below(const struct sc_session *session); /* sessions below it that are not closed */
+/* Sessions below it that are not closed. A session with some ends as any, but its cell stays, without programs:
+ * it is to be stepped on, and closed after them. */
+unsigned sc_session_below(const struct sc_session *session);
 /* 1: it waits for its run, or to be forked; 0: not yet; -ESRCH: it, or the cell, is gone; -EBADMSG: its
  * prelude failed, as sc_session_trouble tells. */
 int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
@@ -120,6 +127,17 @@ int sc_session_is_prepared(const struct sc_session *session, enum sc_lang lang, 
 /* What of a prelude failed, with its traceback, or why a zygote can not be forked, after the words above;
  * NULL: nothing did. Said from inside. */
 const char *sc_session_trouble(const struct sc_session *session);
+/* What of a session can be copied: its files, and the memory of its Python context, when no other context has
+ * an interpreter and nothing is under way. 0; USAGE -EBUSY: not now; USAGE -EOPNOTSUPP: not it. */
+int sc_session_may_fork(const struct sc_session *session, struct sc_err *err);
+/* `r` 0: the copies are ready. Negative: the copies are to be ended; the session is as before. */
+typedef void sc_session_forked(void *userdata, int r, const struct sc_err *err);
+/* Makes copies of what sc_session_open_copy has opened below it. `done` follows from a step of any of them,
+ * which are all stepped by this thread; until then nothing else may be asked of them. */
+int sc_session_fork(struct sc_session *session, struct sc_session *const *copies, size_t n_copies,
+                    sc_session_forked *done, void *userdata, struct sc_err *err);
+/* Whether it was started so that it can be. */
+bool sc_session_is_forkable(const struct sc_session *session);
 /* Another owner takes it, with other events; its clocks start anew. */
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
                      const struct sc_session_events *events, struct sc_err *err);

@@ -199,6 +199,8 @@ static void fill_argv(const struct sc_context *context, const char *interpreter,
         argv[n++] = "--restricted";
     if (context->is_zygote)
         argv[n++] = "--zygote";
+    else if (context->is_serving)
+        argv[n++] = "--forkable";
     argv[n] = NULL;
 }
 
@@ -211,10 +213,11 @@ static int start_runner(struct sc_session *session, struct sc_context *context, 
     const char *argv[10];
     struct sc_command command = {.argv = argv, .flags = SC_COMMAND_RUNNER};
     context->is_forked = false;
+    context->is_serving = session->is_forkable && context->lang == SC_LANG_PYTHON && !context->is_zygote;
     fill_argv(context, sc_plan_interpreter(session->plan, context->lang, room), argv);
-    if (context->is_zygote) {
+    if (context->is_zygote || context->is_serving) {
         command.flags |= SC_COMMAND_SOCKET;
-        command.env = context->lang == SC_LANG_NODE ? node_env : NULL;
+        command.env = context->is_zygote && context->lang == SC_LANG_NODE ? node_env : NULL;
     }
     return sc_process_start(session, context, task, &command, &context->runner, err);
 }
@@ -284,6 +287,7 @@ static void on_ready(void *userdata)
     if (sc_prelude_next(runner))
         return;
     runner->patience_ns = 0;
+    sc_birth_over(runner->session, NULL);
     sc_context_pump(runner->session, runner->context);
 }
 
@@ -377,6 +381,7 @@ void sc_context_gone(struct sc_process *runner)
     struct sc_context *context = runner->context;
     context->runner = NULL;
     context->prelude = NULL;
+    sc_birth_over(runner->session, "its interpreter ended while it was being forked");
     if (!runner->exited) { /* the cell died under it: its end will answer */
         if (runner->task && runner->lost_input)
             sc_task_unserve(runner->task, true);
@@ -395,6 +400,8 @@ void sc_context_not_started(struct sc_process *runner, const struct sc_msg_faile
 {
     struct sc_context *context = runner->context;
     context->runner = NULL;
+    if (runner->session->birth)
+        sc_birth_failed(runner->session, failed);
     if (runner->task) {
         sc_judge_failed(runner->task, failed);
         sc_task_finish(runner->task);

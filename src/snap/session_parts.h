@@ -97,6 +97,10 @@ struct sc_session {
     struct sc_live *live;
     struct sc_session *above; /* below whose cell this one's is; NULL: none */
     unsigned n_below;
+    bool is_forkable; /* its interpreters take orders */
+    bool is_copy;     /* of the session above, as far as it is born */
+    bool is_retired;  /* it is over; its cell stays for those below */
+    struct sc_birth *birth; /* while it is being made a copy; else NULL */
     struct sc_checker *checker; /* NULL: nobody asked for code to be read yet */
     struct sc_reading *readings;
     int epoll;                         /* of live and checker */
@@ -160,6 +164,8 @@ int sc_process_start(struct sc_session *session, struct sc_context *context, str
 int sc_process_fork(struct sc_session *session, struct sc_context *context, const struct sc_process *program,
                     const struct sc_command *like, struct sc_process **ret_process, struct sc_err *err);
 void sc_process_kill(struct sc_process *process); /* with all that came from it */
+/* Its context, which has another one from now on; what is left of it lives on only for what was forked. */
+void sc_process_leave(struct sc_process *process);
 void sc_process_interrupt(struct sc_process *process);
 void sc_process_free(struct sc_process *process);
 void sc_processes_check(struct sc_session *session, uint64_t now);
@@ -190,6 +196,13 @@ void sc_prelude_loaded(struct sc_process *runner, json_t *error);
 void sc_prelude_push(struct sc_process *runner);
 /* A zygote's runner says whether it can be forked. */
 void sc_prelude_forkable(struct sc_process *runner, const char *reason);
+
+/* ---- session_fork.c ---- */
+
+/* A copy's interpreter is ready (`why` NULL) or will never be. Nothing happens when it is born already. */
+void sc_birth_over(struct sc_session *session, const char *why);
+/* The same, as the cell's agent or the program above tells it. */
+void sc_birth_failed(struct sc_session *session, const struct sc_msg_failed *failed);
 
 /* ---- session_check.c ---- */
 

@@ -56,6 +56,11 @@ void sc_prelude_forkable(struct sc_process *runner, const char *reason)
 {
     struct sc_session *session = runner->session;
     runner->patience_ns = 0;
+    if (runner->session->birth && reason) {
+        sc_birth_over(runner->session, reason);
+        sc_process_kill(runner);
+        return;
+    }
     runner->context->is_serving = !reason;
     if (!reason)
         return;
@@ -178,7 +183,8 @@ int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum s
                            struct sc_err *err)
 {
     static const char *const argv[] = {"runner", NULL};
-    const struct sc_command like = {.argv = argv, .flags = SC_COMMAND_RUNNER};
+    const struct sc_command like = {
+        .argv = argv, .flags = SC_COMMAND_RUNNER | (session->is_forkable ? SC_COMMAND_SOCKET : 0u)};
     const struct sc_context *from = session->above ? sc_context_find(session->above, lang, mode) : NULL;
     struct sc_context *context = NULL;
     if (!from || !from->runner || !from->is_serving || from->runner->exited || from->runner->killed)
@@ -186,8 +192,11 @@ int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum s
     int r = sc_context_of(session, lang, mode, &context, err);
     if (r == 0)
         r = sc_process_fork(session, context, from->runner, &like, &context->runner, err);
-    if (r == 0)
+    if (r == 0) {
         context->is_forked = true;
+        context->is_serving = session->is_forkable;
+        context->runner->reader.may_refuse = true;
+    }
     return r;
 }
 

@@ -61,6 +61,11 @@ static void on_exited(void *userdata, const struct sc_command_end *end)
     /* Nobody is left who could ask for what it left running. Of a runner the answer waits for that. */
     if (!keep)
         sc_process_kill(process);
+    if (process->context && process->session->n_below > 0) {
+        /* It is never gone before all that was forked from it is. */
+        sc_context_gone(process);
+        sc_process_leave(process);
+    }
 }
 
 static void on_gone(void *userdata)
@@ -162,7 +167,17 @@ void sc_process_kill(struct sc_process *process)
     process->killed = true;
     process->is_ours = !process->exited;
     process->patience_ns = sc_now_ns() + SC_DEATH_PATIENCE_NS;
-    sc_live_signal(process->session->live, process->op, SIGKILL, SC_SIGNAL_TREE);
+    sc_live_signal(process->session->live, process->op, SIGKILL,
+                   process->session->n_below > 0 ? SC_SIGNAL_OWN : SC_SIGNAL_TREE);
+}
+
+void sc_process_leave(struct sc_process *process)
+{
+    if (process->context)
+        process->context->runner = NULL;
+    process->context = NULL;
+    process->task = NULL;
+    process->patience_ns = 0;
 }
 
 void sc_process_interrupt(struct sc_process *process)

@@ -243,3 +243,14 @@ void fake_dies(enum sc_status why, const char *message)
             fake_gone(i);
     fake.events.ended(fake.events.userdata, why, message);
 }
+
+int sc_live_file(struct sc_live *live, const struct sc_file_op *op, const struct sc_live_op_events *events,
+                 void *userdata, uint16_t *ret_id, struct sc_err *err)
+{
+    (void)live;
+    (void)op;
+    (void)events;
+    (void)userdata;
+    (void)ret_id;
+    return sc_err_sys(err, -EPIPE, "file");
+}

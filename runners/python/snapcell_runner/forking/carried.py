@@ -91,6 +91,39 @@ def check_children():
     raise NotForkable("other processes were started, and have not been waited for")
 
 
+def check_strays():
+    """What made itself independent of this process is its neighbour in the cell: below the shepherd that started it, or in a cell
+    below another, where nobody has, below process 1. What was forked into cells further below has numbers there, too."""
+    parent = os.getppid() or 1
+    if parent != 1 and _status(parent).get("Name") != "shepherd":
+        return
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        status = _status(name)
+        is_ours = status.get("PPid") == str(parent) and len(status.get("NSpid", "").split()) == 1
+        # An operation on files has the program's rights, and may just be ending.
+        is_ours = is_ours and not (parent == 1 and status["Name"].startswith("memfd:snapcell"))
+        if is_ours and _owner(name) == os.geteuid() and not status.get("State", "Z").startswith("Z"):
+            raise NotForkable("another process runs: %s" % _shown(status["Name"]))
+
+
+def _status(pid):
+    try:
+        with open("/proc/%s/status" % pid, encoding="utf-8", errors="replace") as file:
+            return {line[0]: line[2].strip() for line in (line.partition(":") for line in file)}
+    except OSError:
+        return {}
+
+
+def _owner(pid):
+    """Root's, if it is one of the cell's own helpers."""
+    try:
+        return os.stat("/proc/%s" % pid).st_uid
+    except OSError:
+        return None
+
+
 def check_memory():
     """Raises NotForkable if any is shared, for then a fork's writing would be seen here."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:

@@ -24,6 +24,8 @@ class Orders:
         self._apart = None
         self._refusal = None
         self._files = []
+        self._folder = None
+        self._is_to_be_zygote = False
 
     @classmethod
     def take(cls, fd, between_runs):
@@ -38,6 +40,7 @@ class Orders:
         """Looks at all that could hinder a fork, once: nothing changes from here on. Raises NotForkable."""
         self._context = context
         self._library = Library(lambda: self._refusal)
+        self._is_to_be_zygote = True
         self._look()
         self._apart = Apart(instances=True)
         context.before_fork()
@@ -95,7 +98,9 @@ class Orders:
     def _look(self):
         carried.check_threads()
         carried.check_children()
+        carried.check_strays()
         carried.check_memory()
+        self._folder = None if self._is_to_be_zygote else _folder()
         self._files = carried.open_files(self._context.descriptors | {self._fd, RUNNER_FD, SOCKET_FD})
 
     def _be_born(self, channel, birth):
@@ -114,7 +119,7 @@ class Orders:
             self._apart.become()
             if self._is_zygote:
                 self._context.rehearse()
-                self._is_zygote = False
+                self._is_zygote = self._is_to_be_zygote = False
             channel.send(self._context.ready)
         except BaseException as trouble:
             _say_so(channel, trouble)
@@ -123,6 +128,8 @@ class Orders:
     def _reopen(self):
         """The program's files. Returns what went wrong."""
         try:
+            if self._folder is not None:
+                os.chdir(self._folder)
             for file in self._files:
                 file.reopen()
             return None
@@ -145,6 +152,14 @@ def _reserve():
             os.dup2(null, number, inheritable=False)
     if null not in (RUNNER_FD, SOCKET_FD):
         os.close(null)
+
+
+def _folder():
+    """Where the program stands; a fork of a zygote stands where it was told to."""
+    try:
+        return os.getcwd()
+    except OSError:
+        raise NotForkable("the current folder was removed") from None
 
 
 def _say_so(channel, trouble):
