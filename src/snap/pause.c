@@ -28,7 +28,8 @@ struct sc_pause {
 static void signal_all(struct sc_session *session, int number)
 {
     for (const struct sc_process *process = session->processes; process; process = process->next)
-        (void)sc_live_signal(session->live, process->op, number, SC_SIGNAL_TREE);
+        (void)sc_live_signal(session->live, process->op, number,
+                             session->n_below > 0 ? SC_SIGNAL_OWN : SC_SIGNAL_TREE);
 }
 
 void sc_pause_undo(struct sc_session *session)

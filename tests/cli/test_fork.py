@@ -122,6 +122,20 @@ def test_the_session_may_end_before_its_copies(keeper):
         time.sleep(0.05)
 
 
+def test_a_session_is_paused_without_its_copies(keeper):
+    session = forkable(keeper)
+    said(keeper.python(session, "x = 7"))
+    (copy,) = forks(keeper, session)
+    assert keeper("pause", session).returncode == 0
+    assert said(keeper.python(copy, "print(x)")) == "7\n"
+    assert keeper("resume", session).returncode == 0
+    assert said(keeper.python(copy, "print(x)")) == "7\n"
+    said(keeper.python(session, "x = 1"))
+    (other,) = forks(keeper, session)
+    assert keeper("end", session).returncode == 0
+    assert said(keeper.python(other, "print(x)")) == "1\n"
+
+
 def test_an_interpreter_that_dies_leaves_the_copies(keeper):
     session = forkable(keeper)
     said(keeper.python(session, "import os\nx = 1"))
