@@ -81,6 +81,8 @@ const struct sc_cli_verb *sc_cli_verb_by_name(const char *name);
 
 int sc_cli_run(const struct sc_cli_args *args);
 int sc_cli_run_warm(const struct sc_cli_args *args); /* run --warm */
+/* run --url: in a service. */
+int sc_cli_run_url(const struct sc_cli_args *args);
 int sc_cli_plan(const struct sc_cli_args *args);
 int sc_cli_shell(const struct sc_cli_args *args);
 int sc_cli_audit(const struct sc_cli_args *args);

@@ -16,6 +16,8 @@ struct sc_cli_job {
 
 /* Fills the spec from the arguments: request file first, then options in their order, then what runs. */
 int sc_cli_job_init(struct sc_cli_job *job, const struct sc_cli_args *args, struct sc_err *err);
+/* A program that is a file becomes its source, with its language: for who cannot read this folder. */
+int sc_cli_run_read_program(struct sc_spec *spec, struct sc_err *err);
 /* Checks the spec, looks at the host, makes the plan. */
 int sc_cli_job_plan(struct sc_cli_job *job, struct sc_err *err);
 void sc_cli_job_fini(struct sc_cli_job *job);

@@ -73,6 +73,8 @@ enum sc_cli_text {
     SC_TEXT_HOST,
     SC_TEXT_CLIENTS,
     SC_TEXT_DRAIN,
+    SC_TEXT_URL,
+    SC_TEXT_KEY_FILE,
     SC_CLI_TEXTS
 };
 

@@ -139,6 +139,12 @@ int sc_cli_run(const struct sc_cli_args *args)
 {
     struct run run = {.args = args, .signal_fd = -1};
     struct sc_err err = {0};
+    if (args->texts[SC_TEXT_URL])
+        return sc_cli_run_url(args);
+    if (args->texts[SC_TEXT_KEY_FILE]) {
+        sc_err_usage(&err, "key-file", "key-file: allowed with --url");
+        return sc_cli_fail(&err);
+    }
     if (args->flags & SC_FLAG_WARM)
         return sc_cli_run_warm(args);
     if (args->texts[SC_TEXT_SOCKET]) {

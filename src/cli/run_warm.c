@@ -21,8 +21,7 @@ static int check_mode(const struct sc_spec *spec, struct sc_err *err)
     return 0;
 }
 
-/* What the keeper is sent is the source, not its path. */
-static int read_program(struct sc_spec *spec, struct sc_err *err)
+int sc_cli_run_read_program(struct sc_spec *spec, struct sc_err *err)
 {
     struct sc_buf code;
     if (!spec->program)
@@ -50,7 +49,7 @@ static int make_request(struct sc_cli_job *job, bool json, json_t **ret_request,
     json_t *spec = NULL;
     int r = check_mode(&job->spec, err);
     if (r == 0)
-        r = read_program(&job->spec, err);
+        r = sc_cli_run_read_program(&job->spec, err);
     if (r == 0)
         r = sc_cli_session_spec(&job->spec, &spec, err);
     if (r == 0 && job->spec.stdin_fd >= 0)

@@ -13,7 +13,8 @@ struct sc_cli_session {
     struct sc_cli_args args;
     const char *id; /* the first operand, or NULL */
     struct sc_keeper_client *client;
-    int signal_fd; /* signals that stop it */
+    struct sc_cli_http *http; /* in its place: a service; or NULL */
+    int signal_fd;            /* signals that stop it */
 };
 
 /* session_start.c: a spec as JSON, its host paths absolute: the keeper has another folder. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/http.h"
 #include "cli/report.h"
 #include "cli/say.h"
 #include "cli/session.h"
@@ -151,7 +152,8 @@ int sc_cli_session_relay(struct sc_cli_session *session, json_t *request, struct
     sc_cli_lines_init(&relay.event_lines, take_event, &relay);
     exchange->output = take_output;
     exchange->output_data = &relay;
-    int r = sc_keeper_ask(session->client, request, exchange, &reply, &err);
+    int r = session->http ? sc_cli_http_run(session->http, request, !relay.quiet, exchange, &reply, &err)
+                          : sc_keeper_ask(session->client, request, exchange, &reply, &err);
     int status;
     if (r == 0)
         status = answer(&relay, reply);
