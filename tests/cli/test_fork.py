@@ -250,3 +250,18 @@ def test_the_keepers_end_leaves_nothing(keeper):
     assert keeper("end", session).returncode == 0
     keeper.end()
     assert not keeper.cells()
+
+
+def test_a_sessions_time_is_not_its_copies(keeper):
+    assert keeper.start("--forkable", "--name", "short", "--total", "3s") == "short"
+    said(keeper.python("short", "x = 7"))
+    until = time.monotonic() + PATIENCE
+    (copy,) = forks(keeper, "short")
+    while names(keeper) != [copy]:
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert said(keeper.python(copy, "print(x)")) == "7\n"
+    assert keeper("end", copy).returncode == 0
+    while keeper.cells():
+        assert time.monotonic() < until
+        time.sleep(0.1)
