@@ -274,14 +274,27 @@ static pid_t spawn(struct sc_agent *agent, const struct sc_launch *launch, struc
     return sc_agent_spawn(agent, &program, failed);
 }
 
+/* Every domain denies that files move from one folder to another, unless it speaks of it. */
+static int allow_moves(int ruleset)
+{
+    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return -errno;
+    int r = sc_sys_landlock_add_path(ruleset, root, SC_LANDLOCK_FS_REFER);
+    close(root);
+    return r;
+}
+
 /* A Landlock domain of our own, in which the command's will lie: then "everybody we may signal" is the tree.
  * Older kernels have none. */
 static int raise_fence(struct shepherd *shepherd)
 {
-    int ruleset = sc_sys_landlock_create(0, SC_LANDLOCK_SCOPE_SIGNAL);
+    int ruleset = sc_sys_landlock_create(SC_LANDLOCK_FS_REFER, SC_LANDLOCK_SCOPE_SIGNAL);
     if (ruleset < 0)
         return 0;
-    int r = sc_sys_landlock_restrict(ruleset);
+    int r = allow_moves(ruleset);
+    if (r == 0)
+        r = sc_sys_landlock_restrict(ruleset);
     close(ruleset);
     shepherd->fenced = r == 0;
     return r;

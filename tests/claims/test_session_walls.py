@@ -149,6 +149,14 @@ def test_servers(keeper, probes):
     assert keeper.bash(session, "echo serves on")["stdout"] == "serves on\n"
 
 
+@claim("session-moves", "In a session files can be moved and linked between folders of the cell.", ["landlock", "domain"])
+def test_moves(keeper):
+    session = keeper.start()
+    said = keeper.bash(session, "mkdir a; echo 1 >x; mv x a/x; ln a/x y; mv a/x /home/user/z; cat y z; python3 -c "
+                       "\"import os; os.rename('z', 'a/z'); print(os.listdir('a'))\"")
+    assert said["stdout"] == "1\n1\n['z']\n", said
+
+
 # Everybody forks for ever; nobody heeds a polite signal.
 CROWD = """
 import os, signal
