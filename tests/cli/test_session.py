@@ -288,6 +288,16 @@ def test_exec(work):
     assert (done.returncode, done.stdout, done.stderr) == (3, b"/tmp\nb\n", b"err\n")
 
 
+@pytest.mark.parametrize("options", [[], ["--forkable"]], ids=["session", "forkable"])
+def test_files_move_between_folders(keeper, options):
+    """As in any cell: no wall between the folders of one file system."""
+    work = keeper.start(*options)
+    made = "import os\nfor name in 'ab': os.mkdir(name)\nfor name in 'xy': open('a/' + name, 'w').close()\n"
+    moved = "os.rename('a/x', 'b/x')\nos.link('a/y', 'b/y')\nprint(sorted(os.listdir('b')))"
+    assert text(keeper("run", work, "--python", "-c", made + moved)) == "['x', 'y']\n"
+    assert text(keeper("exec", work, "--", "python3", "-c", "import os\nos.rename('b/x', 'a/z')\nprint(sorted(os.listdir('a')))")) == "['y', 'z']\n"
+
+
 def test_exec_that_is_not_there(work):
     assert "nosuch" in said(work("exec", "work", "--", "nosuch"), 127)
     assert "nosuch" in said(work("exec", "work", "--", "nosuch", stdin=subprocess.PIPE), 127)
