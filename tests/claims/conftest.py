@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import ahead  # noqa: E402
 import cell  # noqa: E402
 
 
@@ -30,6 +31,12 @@ def lacking(needs):
     return None
 
 
+def not_ahead(identity, name):
+    """With the switch to cells that were there ahead: why this is not about them."""
+    case = name[name.find("["):] if "[" in name else ""
+    return ahead.START and (ahead.NOT_HERE.get(identity) or ahead.NOT_HERE.get(identity + case))
+
+
 def apparmor_loaded():
     try:
         with open("/sys/kernel/security/apparmor/profiles", encoding="ascii") as f:
@@ -49,13 +56,16 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError("%s: bad claim id %r" % (item.nodeid, claim["id"]))
         if seen.setdefault(claim["id"], item.function) is not item.function:
             raise pytest.UsageError("two tests claim %s" % claim["id"])
-        why = lacking(claim["needs"])
+        why = lacking(claim["needs"]) or not_ahead(claim["id"], item.name)
         if why:
             print("not claimed here: %s: %s" % (claim["id"], why))
         if why or not cell.selected(claim["id"], PATTERNS):
             left_out.append(item)
         else:
             kept.append(item)
+    unknown = {name.partition("[")[0] for name in ahead.NOT_HERE} - set(seen)
+    if unknown and len(items) > len(ahead.NOT_HERE) + 20:
+        raise pytest.UsageError("ahead.NOT_HERE names what nobody claims: %s" % sorted(unknown))
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
@@ -72,3 +82,11 @@ def host_file(tmp_path):
     path.write_text("host secret\n")
     path.chmod(0o644)
     return path
+
+
+@pytest.fixture(autouse=True)
+def in_such_a_cell():
+    """With the switch on, a claim that used no cell of that kind proved nothing about it."""
+    before = ahead.runs
+    yield
+    assert not ahead.START or ahead.runs > before, "no cell of this claim was %s ahead" % ahead.START

@@ -1,6 +1,7 @@
 """Layer 4: what the control group limits."""
 import time
 
+import ahead
 from cell import SCALE, bash, claim, expect, run, wall
 
 
@@ -64,7 +65,8 @@ def test_wall():
     start = time.monotonic()
     cell = run("--bash", "--wall", "%dms" % (700 * SCALE), "-c", "echo before; sleep 60")
     assert cell.status == "timeout" and cell.stdout == "before\n" and "wall" in cell.limits_hit, cell.describe()
-    assert cell.code == 124 and time.monotonic() - start < 5 * SCALE
+    # What the keeper makes ahead takes its time, too.
+    assert cell.code == 124 and time.monotonic() - start < (30 if ahead.START else 5) * SCALE
     assert run("--bash", *wall(20), "-c", "sleep 0.1").status == "ok"
 
 

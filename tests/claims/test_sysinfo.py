@@ -2,6 +2,7 @@
 import os
 import shutil
 
+import ahead
 from cell import SCALE, all_are, claim, python, run, wall
 
 LAYERS = ["filter"]
@@ -15,7 +16,8 @@ def host_total():
 @claim("proc-sysinfo", "`sysinfo` tells the cell's memory and uptime, and nothing of the host's memory, load or processes.", LAYERS)
 def test_sysinfo(probes):
     told = ["total=%d" % MEMORY, "free=%d" % MEMORY, "idle", "uptime", "thread"]
-    for profile in ("default", "compute"):
+    # No interpreter waits under the profile compute.
+    for profile in ("default",) if ahead.START else ("default", "compute"):
         all_are(probes.run("sysinfo", told, "--memory", "200M", "--profile", profile), "ok")
     all_are(probes.run("sysinfo", ["total=%d" % host_total()], "--memory", "200M"), "ERANGE")
 

@@ -259,6 +259,17 @@ def openapi(top, build, _places):
     return Counts(passed=1) if status == 0 else failure("openapi: ended with %s" % status)
 
 
+def claims_ahead(start):
+    """The same claims, in cells that were there before the program: tests/claims/ahead.py."""
+    def suite(top, build, places):
+        os.environ["SNAPCELL_CLAIMS_START"] = start
+        try:
+            return pytest("claims", 10 * MINUTE, security=True)(top, build, places)
+        finally:
+            del os.environ["SNAPCELL_CLAIMS_START"]
+    return suite
+
+
 # In this order: what fails fastest comes first.
 SUITES = {
     "checks": checks,
@@ -270,6 +281,8 @@ SUITES = {
     "clients": clients,
     "openapi": openapi,
     "claims": pytest("claims", 10 * MINUTE, security=True),
+    "claims-forked": claims_ahead("forked"),
+    "claims-started": claims_ahead("started"),
     "egress": pytest("egress", 10 * MINUTE, security=True),
     "corpus": corpus,
     "cpython": cpython,
