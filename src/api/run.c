@@ -83,7 +83,7 @@ int snapcell_plan_equal(const struct snapcell_plan *a, const struct snapcell_pla
         return 0;
     int r = same_texts(sc_plan_to_json(a->plan), sc_plan_to_json(b->plan));
     /* A plan prints how, but not every byte of what goes in: code, stdin, files. */
-    return r == 1 ? same_texts(sc_spec_to_json(&a->spec), sc_spec_to_json(&b->spec)) : r;
+    return r == 1 ? same_texts(sc_spec_to_json_whole(&a->spec), sc_spec_to_json_whole(&b->spec)) : r;
 }
 
 static int make_works(struct snapcell_plan *plan, struct sc_err *err)

@@ -34,7 +34,7 @@ extern const size_t sc_egress_image_len;
 /* The rules in sealed memory. Descriptor or negative errno. */
 static int config_of(const struct sc_net *net)
 {
-    json_t *value = sc_net_to_json(net);
+    json_t *value = sc_net_to_json(net, false);
     char *text = value ? sc_json_dump(value, JSON_COMPACT) : NULL;
     json_decref(value);
     if (!text)
@@ -45,14 +45,77 @@ static int config_of(const struct sc_net *net)
     return fd;
 }
 
+static void free_secrets(char **secrets, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        explicit_bzero(secrets[i], strlen(secrets[i]));
+        free(secrets[i]);
+    }
+    free(secrets);
+}
+
+/* Their number, or negative errno with err set. */
+static int secrets_of(const struct sc_net *net, char ***ret_secrets, struct sc_err *err)
+{
+    char **secrets = calloc(SC_NET_SECRETS_MAX, sizeof *secrets);
+    size_t n = 0;
+    int r = secrets ? 0 : sc_err_sys(err, -ENOMEM, "credentials");
+    for (const struct sc_net *layer = net; layer && r == 0; layer = layer->within) {
+        for (size_t i = 0; i < layer->n_rules && r == 0; i++) {
+            const struct sc_net_rule *rule = &layer->rules[i];
+            if (!rule->secret_field)
+                continue;
+            if (!rule->secret)
+                r = sc_err_usage(err, "network",
+                                 "network: %s: its credential was withheld: allowed with its value",
+                                 rule->text);
+            else if (n == SC_NET_SECRETS_MAX)
+                r = sc_err_usage(err, "network", "network: more than the %d credentials allowed",
+                                 SC_NET_SECRETS_MAX);
+            else if (!(secrets[n] = strdup(rule->secret)))
+                r = sc_err_sys(err, -ENOMEM, "credentials");
+            else
+                n++;
+        }
+    }
+    if (r < 0) {
+        free_secrets(secrets, n);
+        return r;
+    }
+    *ret_secrets = secrets;
+    return (int)n;
+}
+
+/* A message each; they fit the socket's room. */
+static int send_secrets(int control, const struct sc_egress_kit *kit)
+{
+    char message[1 + SC_NET_SECRET_MAX] = {SC_NET_SECRET_HEAD};
+    int r = 0;
+    for (size_t i = 0; i < kit->n_secrets && r == 0; i++) {
+        size_t len = strlen(kit->secrets[i]);
+        memcpy(message + 1, kit->secrets[i], len);
+        if (send(control, message, 1 + len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            r = -errno;
+    }
+    explicit_bzero(message, sizeof message);
+    return r;
+}
+
 int sc_egress_kit_set(struct sc_egress_kit *kit, const struct sc_net *net, struct sc_err *err)
 {
     struct sc_buf table;
+    char **secrets = NULL;
+    int n_secrets = secrets_of(net, &secrets, err);
+    if (n_secrets < 0)
+        return n_secrets;
     int r = sc_net_table_build(net, &table);
-    if (r == -EMSGSIZE)
+    if (r == -EMSGSIZE) {
+        free_secrets(secrets, (size_t)n_secrets);
         return sc_err_usage(err, "network", TOO_MANY_RULES);
+    }
     int config = r == 0 ? config_of(net) : r;
     if (config < 0) {
+        free_secrets(secrets, (size_t)n_secrets);
         sc_buf_fini(&table);
         return sc_err_sys(err, config, "rules of the network");
     }
@@ -60,6 +123,9 @@ int sc_egress_kit_set(struct sc_egress_kit *kit, const struct sc_net *net, struc
     sc_buf_fini(&kit->table);
     kit->config = config;
     kit->table = table;
+    free_secrets(kit->secrets, kit->n_secrets);
+    kit->secrets = secrets;
+    kit->n_secrets = (size_t)n_secrets;
     return 0;
 }
 
@@ -84,6 +150,9 @@ void sc_egress_kit_close(struct sc_egress_kit *kit)
     sc_close(&kit->image);
     sc_close(&kit->config);
     sc_buf_fini(&kit->table);
+    free_secrets(kit->secrets, kit->n_secrets);
+    kit->secrets = NULL;
+    kit->n_secrets = 0;
 }
 
 /* ---- its start ---- */
@@ -174,13 +243,16 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
         /* Not yet waited for, so the number is still its own. Without one it ends with its stream. */
         egress.pidfd = r == 0 ? sc_sys_pidfd_open(egress.pid) : -1;
     }
+    if (r == 0)
+        r = send_secrets(ends[0], kit);
     egress.control = ends[0];
     sc_close(&ends[1]);
     sc_close(&null);
     for (int i = 0; i < SC_NET_FD_COUNT; i++)
         sc_close(&net_fds[i]);
     if (r < 0) {
-        egress.pid = 0;
+        if (egress.pid < 0)
+            egress.pid = 0;
         sc_egress_end(&egress);
         return told ? r : sc_err_sys(err, r, "starting the egress process");
     }
@@ -340,13 +412,14 @@ void sc_egress_report(struct sc_egress *egress, struct sc_result *result, sc_egr
 
 /* ---- other rules ---- */
 
-static int change_process(struct sc_egress *egress, int config, sc_egress_denied *denied, void *userdata)
+static int change_process(struct sc_egress *egress, const struct sc_egress_kit *kit, sc_egress_denied *denied,
+                          void *userdata)
 {
     const uint8_t order = SC_NET_ORDER_CHANGE;
     uint64_t until_ns = sc_now_ns() + ANSWER_PATIENCE_NS;
     struct sc_net_note note;
-    ssize_t n = sc_send_fds(egress->control, &order, sizeof order, &config, 1);
-    int r = n < 0 ? (int)n : 1;
+    ssize_t n = sc_send_fds(egress->control, &order, sizeof order, &kit->config, 1);
+    int r = n < 0 ? (int)n : send_secrets(egress->control, kit) < 0 ? -EIO : 1;
     while (r > 0 && (r = next_note(egress, until_ns, &note)) > 0) {
         if (note.kind == SC_NET_NOTE_DONE)
             return 0;
@@ -391,7 +464,7 @@ int sc_egress_change(struct sc_egress *egress, const struct sc_egress_kit *kit, 
                      sc_egress_denied *denied, void *userdata, struct sc_err *err)
 {
     struct table_order order = {.net_ns = net_ns, .owner_ns = owner_ns, .table = &kit->table};
-    int r = change_process(egress, kit->config, denied, userdata);
+    int r = change_process(egress, kit, denied, userdata);
     if (r < 0)
         sc_err_sys(err, r, "telling the egress process other rules");
     else

@@ -15,6 +15,8 @@
 struct sc_egress_kit {
     int image, config;   /* the program's and the rules' sealed memory; -1: the plan has no network */
     struct sc_buf table; /* for the maker of namespaces */
+    char **secrets;      /* the rules' credentials, as net/note.h orders them */
+    size_t n_secrets;
 };
 #define SC_EGRESS_KIT_NONE ((struct sc_egress_kit){.image = -1, .config = -1})
 int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err);

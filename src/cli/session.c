@@ -182,7 +182,7 @@ static int set_network(struct sc_cli_session *session)
         r = sc_err_usage(&err, "network", "network: needs --network, --allow or --deny");
     if (r == 0) {
         request = sc_cli_session_request(session, "session.network");
-        if (json_object_set_new(request, "network", sc_net_to_json(&spec.net)) < 0) {
+        if (json_object_set_new(request, "network", sc_net_to_json(&spec.net, true)) < 0) {
             json_decref(request);
             request = NULL;
         }

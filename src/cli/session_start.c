@@ -52,7 +52,7 @@ int sc_cli_session_spec(struct sc_spec *spec, json_t **ret_value, struct sc_err 
     int r = make_all_absolute(spec, err);
     if (r < 0)
         return r;
-    char *text = sc_spec_to_json(spec);
+    char *text = sc_spec_to_json_whole(spec);
     r = text ? sc_json_load(text, strlen(text), JSON_ALLOW_NUL, ret_value, &where) : -ENOMEM;
     free(text);
     return r < 0 ? sc_err_sys(err, r, "request") : 0;

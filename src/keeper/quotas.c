@@ -92,6 +92,8 @@ static int read_network(struct sc_quota *quota, const json_t *value, const char 
 {
     struct sc_net net = {0};
     int r = sc_net_from_json(&net, value, path, err);
+    if (r == 0 && sc_net_has_credentials(&net))
+        r = sc_err_usage(err, path, "%s: a tenant's rules have no credentials: allowed in requests", path);
     sc_net_fini(&net);
     if (r < 0)
         return r;

@@ -232,6 +232,10 @@ static int may_pause(const struct call *call, struct sc_err *err)
     if (session->tenant)
         return sc_err_usage(err, "session", "session: %s: a tenant's: only users' own can be paused",
                             session->id);
+    if (sc_net_has_credentials(&session->spec.net))
+        return sc_err_usage(err, "session",
+                            "session: its network has credentials, which are written to no file: "
+                            "it cannot be paused");
     if (call->request.memory)
         return sc_err_set(
             err, SC_ERR_HOST, -EOPNOTSUPP,

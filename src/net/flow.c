@@ -13,7 +13,7 @@
 #define MANY 4
 #define PIPE_BYTES (1024 * 1024)
 #define REWRITE_CHUNK (8 * 1024)
-#define REWRITE_MAX (64 * 1024) /* of what goes on for one: itself, and what was held back before */
+#define REWRITE_MAX (2 * 1024 * 1024) /* of what goes on for one: a credential for each request in it */
 
 static void open_pipe(struct sc_flow *flow)
 {
@@ -23,6 +23,15 @@ static void open_pipe(struct sc_flow *flow)
     }
     /* Less where the host allows an unprivileged user no more. */
     (void)fcntl(flow->pipe[1], F_SETPIPE_SZ, PIPE_BYTES);
+}
+
+/* What was put in may be secret. */
+static void free_rest(struct sc_flow *flow)
+{
+    if (flow->rewrite && flow->rest)
+        explicit_bzero(flow->rest, flow->rest_len);
+    free(flow->rest);
+    flow->rest = NULL;
 }
 
 /* 0: nothing is left over; 1: something is, the socket is full. */
@@ -35,8 +44,7 @@ static int write_rest(struct sc_flow *flow, int to)
             return errno == EAGAIN ? 1 : -errno;
         flow->rest_done += (size_t)n;
     }
-    free(flow->rest);
-    flow->rest = NULL;
+    free_rest(flow);
     flow->rest_len = flow->rest_done = 0;
     return 0;
 }
@@ -157,7 +165,7 @@ int sc_flow_move(struct sc_flow *flow, int from, int to, size_t most, size_t *re
 
 void sc_flow_fini(struct sc_flow *flow)
 {
-    free(flow->rest);
+    free_rest(flow);
     sc_close(&flow->pipe[0]);
     sc_close(&flow->pipe[1]);
     *flow = SC_FLOW_NONE;

@@ -20,8 +20,7 @@ void sc_http_init_doubtful(struct sc_http *http, const char *name)
     http->state = SC_HTTP_LINE;
 }
 
-void sc_http_init_strict(struct sc_http *http, const char *name,
-                         int (*judge)(void *userdata, const struct sc_net_request *request), void *userdata)
+void sc_http_init_strict(struct sc_http *http, const char *name, sc_http_judge *judge, void *userdata)
 {
     sc_http_init(http, name);
     http->judge = judge;
@@ -126,12 +125,13 @@ static int read_lines(struct sc_http *http, struct framing *framing)
 static int end_of_strict_head(struct sc_http *http, const struct framing *framing)
 {
     struct sc_net_request request;
+    const struct sc_net_rule *credential = NULL;
     int r = sc_http_strict(http->head, http->used, &request);
     if (r == 0 && (framing->upgrade || !http->said_name))
         r = -EPROTO;
     if (r == 0)
-        r = http->judge(http->userdata, &request);
-    return r == 0 ? sc_buf_add(http->out, http->head, http->used) : r;
+        r = http->judge(http->userdata, &request, &credential);
+    return r == 0 ? sc_http_write_head(http->out, http->head, http->used, credential) : r;
 }
 
 static int end_of_head(struct sc_http *http)

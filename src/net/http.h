@@ -23,6 +23,10 @@ enum sc_http_state {
     SC_HTTP_UPGRADED, /* a WebSocket, or no HTTP/1: not looked at any more */
 };
 
+/* *ret_credential, NULL before: the rule whose credential the request gets; borrowed. */
+typedef int sc_http_judge(void *userdata, const struct sc_net_request *request,
+                          const struct sc_net_rule **ret_credential);
+
 struct sc_http {
     const char *name; /* borrowed */
     enum sc_http_state state;
@@ -34,7 +38,7 @@ struct sc_http {
     unsigned spelled;               /* in LINE: how much of "http/" the last bytes are; 5: it was there */
     /* Strict: what may go on is put to `out`, a head only when it is whole and `judge` allows it. NULL: not
      * so. */
-    int (*judge)(void *userdata, const struct sc_net_request *request);
+    sc_http_judge *judge;
     void *userdata;
     struct sc_buf *out;
     size_t used; /* of `head`, or of a line's bytes so far */
@@ -46,8 +50,7 @@ void sc_http_init(struct sc_http *http, const char *name);
 void sc_http_init_doubtful(struct sc_http *http, const char *name);
 /* Nothing but requests that all servers read the same way, each of which `judge` is asked about: 0, or what
  * sc_http_feed shall return. */
-void sc_http_init_strict(struct sc_http *http, const char *name,
-                         int (*judge)(void *userdata, const struct sc_net_request *request), void *userdata);
+void sc_http_init_strict(struct sc_http *http, const char *name, sc_http_judge *judge, void *userdata);
 /* The next bytes of a strict one; what may go on of them and of those before is added to `out`. As
  * sc_http_feed, or what `judge` returned, or -ENOMEM or -EMSGSIZE of `out`. */
 int sc_http_feed_strict(struct sc_http *http, const uint8_t *data, size_t len, struct sc_buf *out);

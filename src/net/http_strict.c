@@ -22,6 +22,26 @@ static bool same_field(const char *line, size_t len, const char *field)
     return true;
 }
 
+/* "Connection" may name fields that are to be thrown away on the way. */
+static bool keeps_fields(const char *text, size_t len)
+{
+    static const char *const words[] = {"close", "keep-alive", "te"};
+    for (size_t at = 0; at < len;) {
+        size_t n = 0;
+        bool known = false;
+        while (at < len && strchr(", \t", text[at]))
+            at++;
+        while (at + n < len && !strchr(", \t", text[at + n]))
+            n++;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            known = known || (n == strlen(words[i]) && !strncasecmp(text + at, words[i], n));
+        if (n && !known)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
 static bool field_is_fine(const char *line, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -30,6 +50,8 @@ static bool field_is_fine(const char *line, size_t len)
     for (size_t i = 0; OVERRIDES[i]; i++)
         if (same_field(line, len, OVERRIDES[i]))
             return false;
+    if (same_field(line, len, "connection") && !keeps_fields(line + 11, len - 11))
+        return false;
     /* Only as the framing is read: "transfer_encoding" is what a server might take for it. */
     const char *colon = memchr(line, ':', len);
     bool unusual = colon && memchr(line, '_', (size_t)(colon - line));
@@ -77,4 +99,21 @@ int sc_http_strict(const uint8_t *head, size_t len, struct sc_net_request *ret_r
     }
     *ret_request = request;
     return 0;
+}
+
+int sc_http_write_head(struct sc_buf *out, const uint8_t *head, size_t len, const struct sc_net_rule *rule)
+{
+    const char *text = (const char *)head, *end = text + len;
+    int r = 0;
+    if (!rule)
+        return sc_buf_add(out, head, len);
+    for (const char *line = text, *after; line < end && r == 0; line = after) {
+        after = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+        size_t n = (size_t)(after - line);
+        if (n == 2) /* the end */
+            r = sc_buf_printf(out, "%s: %s\r\n", rule->secret_field, rule->secret);
+        if (r == 0 && !same_field(line, n, rule->secret_field))
+            r = sc_buf_add(out, line, n);
+    }
+    return r;
 }

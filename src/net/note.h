@@ -17,10 +17,15 @@
 
 #define SC_NET_CONFIG_MAX (512 * 1024)
 
+/* Before READY, and after CHANGE, the credentials come, in the order in which their rules stand, outermost
+ * layer first: the owner's messages of this byte and then the value. They are in no file. */
+#define SC_NET_SECRET_HEAD 0x53
+
 /* To the egress process. */
 enum sc_net_order {
     SC_NET_ORDER_REPORT = 1, /* all records, then DONE */
-    SC_NET_ORDER_CHANGE,     /* other rules, by the descriptor that comes along; then DONE */
+    SC_NET_ORDER_CHANGE, /* other rules, by the descriptor that comes along, then their credentials; then DONE
+                          */
 };
 
 /* From it. */

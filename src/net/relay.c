@@ -134,7 +134,8 @@ static int check_http(void *userdata, const uint8_t *data, size_t len)
 }
 
 /* One request, all of it: it is charged to the rules that allow it. */
-static int judge_request(void *userdata, const struct sc_net_request *request)
+static int judge_request(void *userdata, const struct sc_net_request *request,
+                         const struct sc_net_rule **ret_credential)
 {
     struct sc_connection *c = userdata;
     const struct sc_net *net = &c->egress->net;
@@ -150,6 +151,8 @@ static int judge_request(void *userdata, const struct sc_net_request *request)
     sc_budgets_release(&c->charged);
     size_t n = sc_net_rules_of_request(net, c->name->text, c->port, request, rules);
     c->said = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
+    for (size_t i = 0; i < n && !*ret_credential; i++)
+        *ret_credential = rules[i]->secret ? rules[i] : NULL;
     return c->said.why ? -EACCES : 0;
 }
 

@@ -178,7 +178,7 @@ bool sc_net_is_about_requests(const struct sc_net *net, const char *name, uint16
         size_t i = 0;
         while (i < layer->n_rules && !rule_names(&layer->rules[i], name, port))
             i++;
-        if (i < layer->n_rules && layer->rules[i].n_http)
+        if (i < layer->n_rules && (layer->rules[i].n_http || layer->rules[i].secret_field))
             return true;
     }
     return false;

@@ -58,11 +58,38 @@ static int read_rules(int fd, struct sc_net *ret_net)
     return 0;
 }
 
+static int take_secret(int control, char **ret_secret)
+{
+    char message[1 + SC_NET_SECRET_MAX + 1];
+    ssize_t n = recv(control, message, sizeof message, 0);
+    if (n == 0)
+        _exit(0); /* the owner is gone */
+    if (n < 2 || n == sizeof message || message[0] != SC_NET_SECRET_HEAD)
+        return n < 0 ? -errno : -EPROTO;
+    message[n] = '\0';
+    *ret_secret = strdup(message + 1);
+    explicit_bzero(message, sizeof message);
+    return *ret_secret ? 0 : -ENOMEM;
+}
+
+/* What the rules themselves withhold. */
+static int take_secrets(int control, struct sc_net *net)
+{
+    int r = 0;
+    for (struct sc_net *layer = net; layer; layer = layer->within)
+        for (size_t i = 0; i < layer->n_rules && r == 0; i++)
+            if (layer->rules[i].secret_field)
+                r = take_secret(control, &layer->rules[i].secret);
+    return r;
+}
+
 static void change(struct sc_egress *egress, int fd)
 {
     struct sc_net net;
     const struct sc_net_note done = {.kind = SC_NET_NOTE_DONE};
     int r = read_rules(fd, &net);
+    if (r == 0)
+        r = take_secrets(egress->control.fd, &net);
     if (r < 0)
         fail("changed rules", r); /* with neither the old nor the new ones there is no going on */
     r = sc_relay_change(egress, &net);
@@ -151,6 +178,11 @@ int main(int argc, char **argv)
     int r = start(&egress, &step);
     if (r == 0)
         r = sc_egress_seal(landlock, &step);
+    /* Not before nobody can look into this process. */
+    if (r == 0) {
+        step = "credentials";
+        r = take_secrets(SC_NET_SLOT_CONTROL, &egress.net);
+    }
     if (r < 0)
         fail(step, r);
     if (send(SC_NET_SLOT_CONTROL, &ready, sizeof ready, MSG_NOSIGNAL) != sizeof ready)

@@ -290,7 +290,7 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     if (plan->spec->net.mode == SC_NET_NONE)
         put(object, "network", "none: only lo", failed);
     else
-        set(object, "network", sc_net_to_json(&plan->spec->net), failed);
+        set(object, "network", sc_net_to_json(&plan->spec->net, false), failed);
     set(object, "template", mounts_json(plan, failed), failed);
     set(object, "fresh", fresh_json(plan, failed), failed);
     set(object, "covered", covers_json(plan, failed), failed);

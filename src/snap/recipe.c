@@ -311,7 +311,16 @@ static int read_package_json(void *into, const json_t *value, const char *path, 
 OF_SPEC(language, sc_spec_read_language)
 OF_SPEC(environment, sc_spec_read_env)
 OF_SPEC(limits, sc_spec_read_given_limits)
-OF_SPEC(network, sc_spec_read_network)
+OF_SPEC(any_network, sc_spec_read_network)
+
+/* It is written to files, where no credential shall be. */
+static int read_network(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    int r = read_any_network(into, value, path, err);
+    if (r == 0 && sc_net_has_credentials(&((struct sc_recipe *)into)->defaults.net))
+        return sc_err_usage(err, path, "%s: a template has no credentials: allowed in requests", path);
+    return r;
+}
 
 static const struct sc_json_field RECIPE[] = {{"name", read_name},
                                               {"description", read_description},

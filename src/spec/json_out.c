@@ -223,7 +223,7 @@ static void put_deterministic(struct writer *w, const struct sc_deterministic *d
     put(w, "deterministic", entry.object);
 }
 
-static void put_how(struct writer *w, const struct sc_spec *spec)
+static void put_how(struct writer *w, const struct sc_spec *spec, bool whole)
 {
     put_limits(w, spec);
     put_text(w, "profile", sc_profile_name(spec->profile));
@@ -241,21 +241,31 @@ static void put_how(struct writer *w, const struct sc_spec *spec)
     put_validate(w, &spec->validate);
     put_deterministic(w, &spec->deterministic);
     if (spec->net.given)
-        put(w, "network", sc_net_to_json(&spec->net));
+        put(w, "network", sc_net_to_json(&spec->net, whole));
     if (spec->forkable)
         put(w, "forkable", json_true());
     put_list(w, "imports", &spec->imports);
 }
 
-char *sc_spec_to_json(const struct sc_spec *spec)
+static char *to_json(const struct sc_spec *spec, bool whole)
 {
     struct writer w = entry_new();
     put_what_runs(&w, spec);
     put_files(&w, spec);
     put_dirs(&w, spec);
     put_outs(&w, spec);
-    put_how(&w, spec);
+    put_how(&w, spec, whole);
     char *text = w.failed ? NULL : sc_json_dump(w.object, JSON_INDENT(2));
     json_decref(w.object);
     return text;
+}
+
+char *sc_spec_to_json(const struct sc_spec *spec)
+{
+    return to_json(spec, false);
+}
+
+char *sc_spec_to_json_whole(const struct sc_spec *spec)
+{
+    return to_json(spec, true);
 }

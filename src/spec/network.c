@@ -25,6 +25,7 @@ void sc_net_fini(struct sc_net *net)
         free(net->rules[i].text);
         free(net->rules[i].name);
         sc_net_free_patterns(&net->rules[i]);
+        sc_net_free_credential(&net->rules[i]);
     }
     free(net->rules);
     free(net->internal);
@@ -45,8 +46,10 @@ static int copy_rules(const struct sc_net *from, struct sc_net *to)
         *copy = *rule;
         copy->text = strdup(rule->text);
         copy->name = rule->name ? strdup(rule->name) : NULL;
-        if (sc_net_copy_patterns(rule, copy) < 0 || !copy->text || (rule->name && !copy->name)) {
+        int r = sc_net_copy_patterns(rule, copy);
+        if (sc_net_copy_credential(rule, copy) < 0 || r < 0 || !copy->text || (rule->name && !copy->name)) {
             sc_net_free_patterns(copy);
+            sc_net_free_credential(copy);
             free(copy->text);
             free(copy->name);
             return -ENOMEM;

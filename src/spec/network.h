@@ -16,7 +16,10 @@ struct json_t;
 #define SC_NET_PORTS_MAX 16    /* ranges of one rule */
 #define SC_NET_PATTERNS_MAX 64 /* requests of one rule */
 #define SC_NET_METHOD_MAX 20
-#define SC_NET_NAME_MAX 253 /* bytes of a name, without a dot at its end */
+#define SC_NET_FIELD_MAX 64
+#define SC_NET_SECRET_MAX 4096
+#define SC_NET_SECRETS_MAX 16 /* of all layers together */
+#define SC_NET_NAME_MAX 253   /* bytes of a name, without a dot at its end */
 #define SC_NET_RULE_TEXT_MAX 400
 #define SC_NET_WITHIN_MAX 6 /* how often `within` may stand inside itself */
 #define SC_NET_LAYERS_MAX (SC_NET_WITHIN_MAX + 1)
@@ -47,6 +50,9 @@ struct sc_net_rule {
     char *
         *http; /* requests that it allows, "METHOD PATH"; only such over plain HTTP/1, where there are any */
     size_t n_http;
+    /* A field that is put into each request that the rule allows; NULL: none. `secret` NULL with a name: it
+     * is withheld, and no cell can be made so. */
+    char *secret_field, *secret;
 };
 
 /* What a request asks for: a method, and a path without its query; borrowed, without an end. */
@@ -98,8 +104,11 @@ int sc_net_add_preset(struct sc_net *net, bool allow, const char *field, const c
 int sc_net_add_internal(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 
 int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char *path, struct sc_err *err);
-/* NULL when memory ran out. */
-struct json_t *sc_net_to_json(const struct sc_net *net);
+/* NULL when memory ran out. `whole`: with the credentials, for whoever shall use them; else they are
+ * withheld. */
+struct json_t *sc_net_to_json(const struct sc_net *net, bool whole);
+/* Has a rule of any layer a credential? What has may not be written to a file. */
+bool sc_net_has_credentials(const struct sc_net *net);
 
 /* Is it a path that leads where it says, with every server? No dot segments, also escaped ones, no query. */
 bool sc_net_path_is_plain(const char *path, size_t len);

@@ -111,11 +111,11 @@ int sc_net_from_json(struct sc_net *net, const json_t *value, const char *path, 
 
 /* ---- the other way ---- */
 
-static json_t *rules_json(const struct sc_net *net, bool *failed)
+static json_t *rules_json(const struct sc_net *net, bool whole, bool *failed)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < net->n_rules; i++)
-        if (json_array_append_new(array, sc_net_rule_json(&net->rules[i])) < 0)
+        if (json_array_append_new(array, sc_net_rule_json(&net->rules[i], whole)) < 0)
             *failed = true;
     return array;
 }
@@ -144,13 +144,13 @@ static void put_number(json_t *object, const char *key, uint64_t value, bool *fa
         put(object, key, json_integer((json_int_t)value), failed);
 }
 
-json_t *sc_net_to_json(const struct sc_net *net)
+json_t *sc_net_to_json(const struct sc_net *net, bool whole)
 {
     bool failed = false;
     json_t *object = json_object();
     put(object, "mode", json_string(SC_NET_MODES[net->mode].name), &failed);
     if (net->n_rules)
-        put(object, "rules", rules_json(net, &failed), &failed);
+        put(object, "rules", rules_json(net, whole, &failed), &failed);
     if (net->n_internal)
         put(object, "internal", internal_json(net, &failed), &failed);
     if (net->refuse_names != SC_NET_NXDOMAIN)
@@ -162,7 +162,7 @@ json_t *sc_net_to_json(const struct sc_net *net)
     put_number(object, "bytes_in", net->bytes_in, &failed);
     put_number(object, "bytes_per_second", net->bytes_per_second, &failed);
     if (net->within)
-        put(object, "within", sc_net_to_json(net->within), &failed);
+        put(object, "within", sc_net_to_json(net->within, whole), &failed);
     if (failed) {
         json_decref(object);
         return NULL;

@@ -81,6 +81,13 @@ static int read_patterns(void *into, const json_t *value, const char *path, stru
                : r;
 }
 
+static int read_credential(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "credential";
+    return sc_net_read_credential(&reading->more, value, path, err);
+}
+
 /* What more there is to say needs one rule that allows. */
 static int check_more(const struct reading *reading, const char *path, struct sc_err *err)
 {
@@ -96,12 +103,15 @@ static int check_more(const struct reading *reading, const char *path, struct sc
 }
 
 /* Requests can be read where a name says whom they are for, and nothing is encrypted. */
-static int check_patterns(const struct sc_net_rule *rule, const char *path, struct sc_err *err)
+static int check_patterns(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
+                          struct sc_err *err)
 {
     char field[SC_ERR_FIELD_MAX];
-    sc_json_join_path(field, path, "http");
+    sc_json_join_path(field, path, more->secret_field ? "credential" : "http");
     if (!rule->name)
         return sc_err_usage(err, field, "%s: a rule about addresses has none: allowed with a name", field);
+    if (more->secret_field && strchr(rule->name, '*'))
+        return sc_err_usage(err, field, "%s: it is for one name: allowed without *", field);
     if (sc_ports_have(rule->ports, rule->n_ports, 443))
         return sc_err_usage(err, field,
                             "%s: HTTPS is not looked into, and the rule's ports have 443: allowed with ports "
@@ -114,6 +124,9 @@ static void add_more(struct sc_net_rule *rule, struct sc_net_rule *more)
 {
     rule->http = more->http;
     rule->n_http = more->n_http;
+    rule->secret_field = more->secret_field;
+    rule->secret = more->secret;
+    more->secret_field = more->secret = NULL;
     more->http = NULL;
     more->n_http = 0;
     rule->connections = more->connections;
@@ -131,6 +144,7 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
                                                   {"bytes_in", read_bytes_in},
                                                   {"bytes_per_second", read_rate},
                                                   {"http", read_patterns},
+                                                  {"credential", read_credential},
                                                   {NULL}};
     struct sc_net *net = into;
     struct reading reading = {0};
@@ -141,11 +155,12 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
         r = check_more(&reading, path, err);
     if (r == 0)
         r = sc_net_add_rule(net, reading.allow, reading.text_path, reading.text, err);
-    if (r == 0 && reading.more.n_http)
-        r = check_patterns(&net->rules[net->n_rules - 1], path, err);
+    if (r == 0 && (reading.more.n_http || reading.more.secret_field))
+        r = check_patterns(&net->rules[net->n_rules - 1], &reading.more, path, err);
     if (r == 0 && reading.more_field)
         add_more(&net->rules[net->n_rules - 1], &reading.more);
     sc_net_free_patterns(&reading.more);
+    sc_net_free_credential(&reading.more);
     return r;
 }
 
@@ -167,7 +182,7 @@ static int put_patterns(json_t *object, const struct sc_net_rule *rule)
     return json_object_set_new(object, "http", array);
 }
 
-json_t *sc_net_rule_json(const struct sc_net_rule *rule)
+json_t *sc_net_rule_json(const struct sc_net_rule *rule, bool whole)
 {
     json_t *object = json_object();
     if (json_object_set_new(object, rule->allow ? "allow" : "deny", json_string(rule->text)) < 0 ||
@@ -175,7 +190,9 @@ json_t *sc_net_rule_json(const struct sc_net_rule *rule)
         put_number(object, "bytes_out", rule->bytes_out) < 0 ||
         put_number(object, "bytes_in", rule->bytes_in) < 0 ||
         put_number(object, "bytes_per_second", rule->bytes_per_second) < 0 ||
-        (rule->n_http && put_patterns(object, rule) < 0)) {
+        (rule->n_http && put_patterns(object, rule) < 0) ||
+        (rule->secret_field &&
+         json_object_set_new(object, "credential", sc_net_credential_json(rule, whole)) < 0)) {
         json_decref(object);
         return NULL;
     }

@@ -15,10 +15,17 @@ sc_json_reader sc_net_read_pattern;
 void sc_net_free_patterns(struct sc_net_rule *rule);
 /* What `to` has is not freed. 0 or -ENOMEM, and then `to` has none. */
 int sc_net_copy_patterns(const struct sc_net_rule *from, struct sc_net_rule *to);
+/* A rule's credential; `into` is the struct sc_net_rule. */
+sc_json_reader sc_net_read_credential;
+json_t *sc_net_credential_json(const struct sc_net_rule *rule, bool whole);
+/* Wipes it. */
+void sc_net_free_credential(struct sc_net_rule *rule);
+/* As sc_net_copy_patterns. */
+int sc_net_copy_credential(const struct sc_net_rule *from, struct sc_net_rule *to);
 /* A budget: 1 to max. */
 int sc_net_read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max,
                       struct sc_err *err);
 /* NULL when memory ran out. */
-json_t *sc_net_rule_json(const struct sc_net_rule *rule);
+json_t *sc_net_rule_json(const struct sc_net_rule *rule, bool whole);
 
 #endif

@@ -226,6 +226,8 @@ int sc_spec_from_json(struct sc_spec *spec, const char *text, size_t len, struct
 /* Heap-allocated JSON text of a spec, from which sc_spec_from_json makes the same spec; NULL when memory ran
  * out, or a string of a spec that was not checked is no UTF-8. stdin_fd has no JSON form and is left out. */
 char *sc_spec_to_json(const struct sc_spec *spec);
+/* The same with the credentials of its network, which the other withholds. Not for files, logs and eyes. */
+char *sc_spec_to_json_whole(const struct sc_spec *spec);
 
 /* The check: ranges, names, paths, sizes that fit; resolves SC_DERIVED limits, SC_DISK_AUTO, and SC_LANG_AUTO
  * (suffix, shebang, ELF; it stays AUTO for a command); a command that is a relative path with a slash becomes

@@ -105,8 +105,14 @@ class Origin(http.server.SimpleHTTPRequestHandler):
     """Files of the folder, /redirect?to=URL, /big?N; tells where and for whom it was asked."""
     protocol_version = "HTTP/1.1"
 
+    def tell_credentials(self):
+        for name in ("Authorization", "X-Api-Key", "X_Api_Key"):
+            if name in self.headers:
+                saw(["credential", self.path, name, self.headers.get_all(name)])
+
     def do_GET(self):
         local = self.connection.getsockname()
+        self.tell_credentials()
         saw(["http", local[0], local[1], self.headers.get("Host"), self.path])
         if self.path.startswith("/redirect?to="):
             self.send_response(302)
@@ -122,6 +128,7 @@ class Origin(http.server.SimpleHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.tell_credentials()
         saw(["post", self.path, body.decode("latin-1")])
         self.answer(b"posted")
 

@@ -79,8 +79,10 @@ struct allowed {
     size_t requests;
 };
 
-static int allow_plain(void *userdata, const struct sc_net_request *request)
+static int allow_plain(void *userdata, const struct sc_net_request *request,
+                       const struct sc_net_rule **ret_credential)
 {
+    (void)ret_credential;
     struct allowed *allowed = userdata;
     if (!sc_net_path_is_plain(request->path, request->path_len) || request->method_len == 0)
         abort();

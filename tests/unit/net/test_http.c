@@ -131,8 +131,10 @@ static void test_doubtful(void **state)
 
 /* ---- strict ---- */
 
-static int allow_repos(void *userdata, const struct sc_net_request *request)
+static int allow_repos(void *userdata, const struct sc_net_request *request,
+                       const struct sc_net_rule **ret_credential)
 {
+    (void)ret_credential;
     unsigned *asked = userdata;
     ++*asked;
     return sc_net_pattern_fits("GET /repos/*", request) || sc_net_pattern_fits("POST /x", request) ? 0
@@ -219,6 +221,41 @@ static void test_strict(void **state)
     }
 }
 
+static int give_key(void *userdata, const struct sc_net_request *request,
+                    const struct sc_net_rule **ret_credential)
+{
+    if (request->method_len == 3)
+        *ret_credential = userdata;
+    return 0;
+}
+
+/* One's own field of that name goes, in every spelling; requests without a credential stay as they are. */
+static void test_credential(void **state)
+{
+    (void)state;
+    static struct sc_http http;
+    char field[] = "X-Key", secret[] = "s3cret";
+    struct sc_net_rule rule = {.allow = true, .secret_field = field, .secret = secret};
+    static const char text[] =
+        "GET /a HTTP/1.1\r\n" HOST "x-key: mine\r\nX_KEY: mine\r\nX-Key2: kept\r\nConnection: close\r\n\r\n"
+        "POST /x HTTP/1.1\r\n" HOST "X-Key: mine\r\nContent-Length: 1\r\n\r\nz"
+        "GET /b HTTP/1.1\r\n" HOST "\r\n",
+                      wanted[] = "GET /a HTTP/1.1\r\n" HOST
+                                 "X-Key2: kept\r\nConnection: close\r\nX-Key: s3cret\r\n\r\n"
+                                 "POST /x HTTP/1.1\r\n" HOST "X-Key: mine\r\nContent-Length: 1\r\n\r\nz"
+                                 "GET /b HTTP/1.1\r\n" HOST "X-Key: s3cret\r\n\r\n",
+                      thrown[] = "GET /a HTTP/1.1\r\n" HOST "Connection: close, x-key\r\n\r\n";
+    struct sc_buf out;
+    sc_buf_init(&out, 4096);
+    sc_http_init_strict(&http, "a.example", give_key, &rule);
+    assert_int_equal(sc_http_feed_strict(&http, (const uint8_t *)text, sizeof text - 1, &out), 0);
+    assert_string_equal((char *)out.data, wanted);
+    sc_buf_fini(&out);
+    sc_http_init_strict(&http, "a.example", give_key, &rule);
+    assert_int_equal(sc_http_feed_strict(&http, (const uint8_t *)thrown, sizeof thrown - 1, &out), -EPROTO);
+    assert_int_equal(out.len, 0);
+}
+
 static void test_strict_is_for_the_name(void **state)
 {
     (void)state;
@@ -278,9 +315,12 @@ static void test_upgrades(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strict),    cmocka_unit_test(test_strict_is_for_the_name),
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_doubtful),
-        cmocka_unit_test(test_long_head), cmocka_unit_test(test_upgrades)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strict),
+                                       cmocka_unit_test(test_credential),
+                                       cmocka_unit_test(test_strict_is_for_the_name),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_doubtful),
+                                       cmocka_unit_test(test_long_head),
+                                       cmocka_unit_test(test_upgrades)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,41 @@ static void test_json_both_ways(void **state)
     sc_spec_fini(&spec);
 }
 
+/* What is printed has no value, what is handed on has it, and what was printed cannot be taken for it. */
+static void test_credentials_are_withheld(void **state)
+{
+    (void)state;
+    struct sc_spec spec, again;
+    struct sc_err err = {0};
+    assert_int_equal(
+        from_json(&spec,
+                  "{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"header\": \"X-Key\", "
+                  "\"value\": \"SECRET\"}}], \"within\": {\"rules\": [{\"allow\": \"a.example:80\", "
+                  "\"credential\": {\"basic\": \"u:p\"}}]}}",
+                  &err),
+        0);
+    assert_string_equal(spec.net.rules[0].secret, "SECRET");
+    assert_string_equal(spec.net.within->rules[0].secret_field, "Authorization");
+    assert_string_equal(spec.net.within->rules[0].secret, "Basic dTpw");
+    assert_true(sc_net_has_credentials(&spec.net));
+    char *shown = sc_spec_to_json(&spec), *whole = sc_spec_to_json_whole(&spec);
+    assert_null(strstr(shown, "SECRET"));
+    assert_null(strstr(shown, "dTpw"));
+    assert_non_null(strstr(whole, "SECRET"));
+    sc_spec_init(&again);
+    assert_int_equal(sc_spec_from_json(&again, whole, strlen(whole), &err), 0);
+    assert_string_equal(again.net.within->rules[0].secret, "Basic dTpw");
+    sc_spec_fini(&again);
+    sc_spec_init(&again);
+    assert_int_equal(sc_spec_from_json(&again, shown, strlen(shown), &err), 0);
+    assert_null(again.net.rules[0].secret);
+    assert_string_equal(again.net.rules[0].secret_field, "X-Key");
+    free(shown);
+    free(whole);
+    sc_spec_fini(&again);
+    sc_spec_fini(&spec);
+}
+
 static void test_json_refused(void **state)
 {
     (void)state;
@@ -204,6 +239,27 @@ static void test_json_refused(void **state)
         {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET /a?b\"]}]}", "allowed: METHOD PATH"},
         {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET\"]}]}", "allowed: METHOD PATH"},
         {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"TRACE /\"]}]}", "never let through"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
+         "network.rules[0].credential: HTTPS is not looked into, and the rule's ports have 443"},
+        {"{\"rules\": [{\"allow\": \"*.example:80\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
+         "it is for one name"},
+        {"{\"rules\": [{\"allow\": \"192.0.2.1:80\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
+         "a rule about addresses has none"},
+        {"{\"rules\": [{\"deny\": \"a.example\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
+         "a rule that denies has none"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"basic\": \"SECRET\"}}]}",
+         "network.rules[0].credential.basic: allowed: USER:PASSWORD"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"header\": \"X-Key\"}}]}",
+         "network.rules[0].credential: allowed: header and value, or basic"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"header\": \"X-Key\", \"basic\": "
+         "\"u:SECRET\"}}]}",
+         "allowed: header and value, or basic"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"header\": \"X-Key\", \"value\": "
+         "\"SECRET\\r\\nA: b\"}}]}",
+         "network.rules[0].credential.value: allowed: 1 to 4096"},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"credential\": {\"header\": \"Content-Length\", "
+         "\"value\": \"SECRET\"}}]}",
+         "network.rules[0].credential.header: Content-Length"},
         {"{\"credentials\": []}", "unknown field"},
         {"{\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": {\"within\": "
          "{}}}}}}}}",
@@ -214,7 +270,7 @@ static void test_json_refused(void **state)
         struct sc_err err = {0};
         if (from_json(&spec, rows[i].network, &err) == 0)
             fail_msg("%s was taken", rows[i].network);
-        if (!strstr(err.message, rows[i].says))
+        if (!strstr(err.message, rows[i].says) || strstr(err.message, "SECRET"))
             fail_msg("%s: %s", rows[i].network, err.message);
         sc_spec_fini(&spec);
     }
@@ -251,9 +307,13 @@ static void test_template(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_presets),      cmocka_unit_test(test_json_both_ways),
-        cmocka_unit_test(test_json_refused), cmocka_unit_test(test_template),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_json_both_ways),
+        cmocka_unit_test(test_credentials_are_withheld),
+        cmocka_unit_test(test_json_refused),
+        cmocka_unit_test(test_template),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
