@@ -176,6 +176,9 @@ struct sc_live_view {
     struct sc_live_counts counts;
 };
 void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view);
+/* Asks the kernel whether it has killed for memory, and tells `out_of_memory` if so: its word of it may lie
+ * unread when what came of the kill is known already. */
+void sc_live_look_at_memory(struct sc_live *live);
 /* What of a stage or of the files fed the agent said had failed; NULL: it did not. */
 const struct sc_msg_failed *sc_live_failed(const struct sc_live *live);
 bool sc_live_is_alive(const struct sc_live *live);

@@ -152,8 +152,6 @@ void sc_live_watch(struct sc_live *live);
 /* Kills the cell for this reason, if it has none yet. */
 void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Asks whether the kernel has killed for memory, and tells of it. */
-void sc_live_look_at_memory(struct sc_live *live);
 /* Whether the kernel had killed for memory shortly before. */
 bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns);
 

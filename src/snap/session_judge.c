@@ -73,6 +73,7 @@ void sc_judge_count(struct sc_task *task)
     if (!task->started_ns)
         return;
     result->usage.wall_ns = sc_now_ns() - task->started_ns;
+    sc_live_look_at_memory(task->session->live);
     sc_live_look(task->session->live, now);
     result->usage.memory_peak_bytes = now->usage.memory_peak_bytes;
     result->usage.tasks_peak = now->usage.tasks_peak;
@@ -117,6 +118,16 @@ static bool judge_stop(struct sc_task *task)
     }
 }
 
+/* True when the kernel's first kill for memory ended the whole session: whatever the rest of it said then. */
+static bool judge_memory(struct sc_task *task)
+{
+    const struct sc_session *session = task->session;
+    if (!session->ending || session->end_status != SC_STATUS_OUT_OF_MEMORY)
+        return false;
+    sc_judge_say(task, SC_STATUS_OUT_OF_MEMORY, "%s", session->end_message);
+    return true;
+}
+
 /* A failure after a limit was touched has that limit's status, as with single runs. */
 static enum sc_status failed_as(const struct sc_task *task)
 {
@@ -149,7 +160,7 @@ static void tell_error(struct sc_task *task, enum sc_status status, const char *
 
 void sc_judge_said(struct sc_task *task, const struct sc_runner_result *said)
 {
-    if (judge_stop(task))
+    if (judge_stop(task) || judge_memory(task))
         return;
     task->result.exit_code = said->exit_code;
     switch (said->status) {
@@ -201,7 +212,7 @@ static bool is_memory(const struct sc_task *task, const struct sc_process *proce
 /* Of a context: its interpreter is dead and no result came. Of a command: the command ended. */
 void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
 {
-    if (judge_stop(task))
+    if (judge_stop(task) || judge_memory(task))
         return;
     int status = process->end.wait_status;
     if (is_memory(task, process)) {
@@ -240,7 +251,7 @@ static bool was_crowded_out(struct sc_task *task, const struct sc_msg_failed *fa
 void sc_judge_failed(struct sc_task *task, const struct sc_msg_failed *failed)
 {
     const char *what = task->context ? sc_lang_name(task->context->lang) : "command";
-    if (judge_stop(task))
+    if (judge_stop(task) || judge_memory(task))
         return;
     sc_judge_count(task);
     if (!strcmp(failed->stage, "exec") &&

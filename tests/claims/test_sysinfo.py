@@ -53,6 +53,4 @@ def test_flood(probes):
 @claim("proc-sysinfo-charged", "Memory that answers are written to counts as the cell's.", LAYERS + ["cgroup"], needs=["memory"])
 def test_charged(probes):
     filled = run("--language", "native", *wall(60), "--memory", "64M", probes.path("sysinfo"), "fill")
-    # Where the keeper runs it, the program may see its child's end, and be done, before the kernel's word of it is read.
-    killed = ahead.START and filled.status == "ok" and filled.said() == {"fill": -9}
-    assert killed or filled.status == "out_of_memory", filled.describe()
+    assert filled.status == "out_of_memory", filled.describe()

@@ -170,6 +170,17 @@ void sc_live_look(const struct sc_live *live, struct sc_live_view *ret_view)
     *ret_view = fake.view;
 }
 
+void sc_live_look_at_memory(struct sc_live *live)
+{
+    (void)live;
+    if (!fake.has_unread_kill)
+        return;
+    fake.has_unread_kill = false;
+    fake.view.counts.memory_kills++;
+    if (fake.events.out_of_memory)
+        fake.events.out_of_memory(fake.events.userdata);
+}
+
 /* The cells of these tests have no network. */
 void sc_live_network(struct sc_live *live, struct sc_result *result)
 {

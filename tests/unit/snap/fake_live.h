@@ -29,6 +29,7 @@ extern struct fake_cell {
     bool is_dead, is_killed, is_closed;
     uint64_t cpu_ns;
     struct sc_live_view view;
+    bool has_unread_kill; /* for memory: counted and told when somebody looks */
 } fake;
 
 void fake_reset(void);

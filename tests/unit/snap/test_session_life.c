@@ -120,6 +120,35 @@ static void the_cell_dies(void **state)
     assert_int_equal(n_ended, 1);
 }
 
+/* The kernel's word of a kill may be read after the run's own: the verdict is the same. */
+static void a_kill_that_is_told_late(void **state)
+{
+    (void)state;
+    const struct sc_session_options options = {.end_on_memory = true};
+    struct sc_session_run run = a_run("1");
+    sc_session_close(session);
+    fake_reset();
+    open_session(&options);
+    ask_ready(&run);
+    fake.has_unread_kill = true;
+    fake_result(0, "\"status\": \"ok\", \"exit_code\": 0, \"value\": null, \"error\": null");
+    expect(0, SC_STATUS_OUT_OF_MEMORY, "the cell ran out of memory");
+    assert_true(answers[0].result.limits_hit & SC_HIT_MEMORY);
+    assert_true(fake.is_killed);
+}
+
+static void a_child_that_is_killed_for_memory(void **state)
+{
+    (void)state;
+    struct sc_session_run run = a_run("1");
+    ask_ready(&run);
+    fake.has_unread_kill = true;
+    fake_result(0, "\"status\": \"ok\", \"exit_code\": 0, \"value\": null, \"error\": null");
+    expect(0, SC_STATUS_OK, "");
+    assert_true(answers[0].result.limits_hit & SC_HIT_MEMORY);
+    assert_false(fake.is_killed);
+}
+
 static void idle(void **state)
 {
     (void)state;
@@ -169,7 +198,14 @@ static void description(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(commands), TEST(refusals), TEST(ending), TEST(the_cell_dies), TEST(idle), TEST(description),
+        TEST(commands),
+        TEST(refusals),
+        TEST(ending),
+        TEST(the_cell_dies),
+        TEST(a_kill_that_is_told_late),
+        TEST(a_child_that_is_killed_for_memory),
+        TEST(idle),
+        TEST(description),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
