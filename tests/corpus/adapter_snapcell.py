@@ -13,6 +13,8 @@ import pty
 import subprocess
 import sys
 
+import forks
+
 STATUS = {
     "ok": "exited", "error": "exited", "syntax_error": "exited", "signaled": "signaled", "timeout": "timeout",
     "cpu_timeout": "cpu", "out_of_memory": "oom", "output_limit": "output_limit", "process_limit": "pids",
@@ -30,7 +32,9 @@ def answer(**fields):
 
 
 def supported(req):
-    return not req["snapshot"] and req["network"]["mode"] in ("none", "allow") and req["lang"] in LANGUAGES
+    if req["snapshot"] and not (req["snapshot"]["lang"] == "python" and forks.are_possible()):
+        return False
+    return req["network"]["mode"] in ("none", "allow") and req["lang"] in LANGUAGES
 
 
 def mode_options(req):
@@ -56,9 +60,14 @@ def limit_options(limits):
 
 
 def command_line(req):
-    line = [os.environ.get("SNAPCELL", "snapcell"), "run"] + limit_options(req["limits"]) + mode_options(req)
+    snapcell = os.environ.get("SNAPCELL", "snapcell")
+    options = limit_options(req["limits"])
     if os.environ.get("SNAPCELL_TEST_DEGRADED"):
-        line += ["--allow-degraded", os.environ["SNAPCELL_TEST_DEGRADED"]]
+        options += ["--allow-degraded", os.environ["SNAPCELL_TEST_DEGRADED"]]
+    if req["snapshot"]:
+        line = forks.command_line(req, options, snapcell)
+    else:
+        line = [snapcell, "run"] + options + mode_options(req)
     if req["network"]["mode"] == "allow":
         # The lab's origins lie in a range that is reserved for documents.
         line += ["--internal", "198.51.100.0/24"]
@@ -167,13 +176,18 @@ def main():
     if req["archive"]:
         out, trouble, code, peak_kib = run_in_session(req)
     else:
-        head, tail = command_line(req)
+        try:
+            head, tail = command_line(req)
+        except forks.NoFork as why:
+            answer(status="error", error=str(why))
         out, trouble, code, peak_kib = run(head + ["--json"] + tail)
     try:
         result = json.loads(out)
     except ValueError:
         # Exit 2 is bad usage: refused before anything was started.
         answer(status="rejected" if code == 2 else "error", error="exit %d, stderr %r, stdout %r" % (code, trouble[-500:], out[-200:]))
+    if req["snapshot"] and (forks.age_ms(result) or -1) < req["snapshot"].get("age_ms", 0):
+        answer(status="error", error="not in a fork of the template: %s" % result["start"])
     status = STATUS.get(result["status"], "error")
     fields = {"status": status, "error": result.get("message"), "supervisor_rss_mb": peak_kib / 1024}
     if result.get("exit_code") is not None:

@@ -6,13 +6,12 @@ import shutil
 import signal
 import subprocess
 
+import forks
 from counts import Counts, failure, from_junit, skip, strict
 from place import Place
 
 PYTHON = "/usr/bin/python3"
-# Abilities of later work: a corpus case that needs one is none of today's promises.
-LATER = {"snapshot"}
-HERE = ["restricted", "validator", "session", "archive_upload", "egress"]
+HERE = ["restricted", "validator", "session", "snapshot", "archive_upload", "egress"]
 MINUTE = 60
 
 
@@ -123,9 +122,7 @@ def corpus_counts(results, severity, no_lab=False):
 
 
 def excused(why, no_lab):
-    if no_lab and why == "needs --lab" or why.startswith(("disputed: ", "degraded: ")):
-        return True
-    return why.startswith("needs ") and set(why[6:].split(",")) & LATER
+    return no_lab and why == "needs --lab" or why.startswith(("disputed: ", "degraded: "))
 
 
 def corpus_tree(place, tree, driver, limit_s):
@@ -143,6 +140,11 @@ def corpus_tree(place, tree, driver, limit_s):
     if left_out:
         print("left out here, with the reasons in disputed.json and degraded.json: " + ", ".join(left_out), flush=True)
         line += ["--only", "^(?!(%s)$)" % "|".join(map(re.escape, left_out))]
+    keepers = os.path.join(scratch, "keepers")
+    os.mkdir(keepers)
+    if place.user:
+        os.chown(keepers, place.user.pw_uid, place.user.pw_gid)
+    env = dict(place.environment(), SNAPCELL_CORPUS_KEEPERS=keepers)
     own_driver = driver.startswith(place.tests)
     root = os.geteuid() == 0
     as_user = place.user is not None and root
@@ -151,9 +153,10 @@ def corpus_tree(place, tree, driver, limit_s):
     if as_user and own_driver:
         # The driver makes its lab as root and becomes the user then.
         line += ["--user", place.user.pw_name]
-        status = run(line, limit_s, env=place.environment(), cwd=scratch)
+        status = run(line, limit_s, env=env, cwd=scratch)
     else:
-        status = run(line, limit_s, place, cwd=scratch)
+        status = run(line, limit_s, place, env=env, cwd=scratch)
+    forks.end_all(keepers)
     try:
         with open(report, encoding="utf-8") as f:
             counts = corpus_counts(json.load(f)["results"], "must", as_user and not own_driver)

@@ -9,7 +9,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
+sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "tests", "corpus")]
 sys.dont_write_bytecode = True
 
 import place as places_of  # noqa: E402
