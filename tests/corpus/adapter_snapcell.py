@@ -171,6 +171,8 @@ def main():
         req = json.load(f)
     if not supported(req):
         answer(status="unsupported")
+    if not req["snapshot"] and forks.are_wanted(req):
+        req["snapshot"] = forks.EMPTY
     if any("symlink" in item for item in req["files"]):
         answer(status="rejected", error="symbolic links cannot be asked for")
     if req["archive"]:

@@ -16,12 +16,22 @@ IDLE_EXIT = "60s"
 PROBE = ["--json", "--language", "python", "-c", "pass"]
 
 
+# A template that loads nothing, for cases that are about something else.
+EMPTY = {"lang": "python", "prelude": "pass"}
+
+
 class NoFork(Exception):
     """No fork of the template was to be had."""
 
 
 def are_possible():
     return "SNAPCELL_CORPUS_KEEPERS" in os.environ
+
+
+def are_wanted(req):
+    """Shall this case, which asks for no fork, run in one? With $SNAPCELL_CORPUS_START=forked all that can."""
+    return (os.environ.get("SNAPCELL_CORPUS_START") == "forked" and are_possible() and req["lang"] == "python" and
+            req["mode"] in ("normal", "session") and req["network"]["mode"] == "none" and not req["archive"] and not req["outputs"])
 
 
 def start_keeper(home, snapshot, snapcell):

@@ -125,26 +125,31 @@ def excused(why, no_lab):
     return no_lab and why == "needs --lab" or why.startswith(("disputed: ", "degraded: "))
 
 
-def corpus_tree(place, tree, driver, limit_s):
-    """One tree through one driver in one place. `driver` may be an older one that lacks our own options."""
+def reasons(place, name):
+    """What is left out of a corpus, and why: data beside it."""
+    with open(os.path.join(place.tests, "corpus", name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def corpus_tree(place, tree, driver, limit_s, forked=False):
+    """One tree through one driver in one place. `driver` may be an older one that lacks our own options. `forked`: what can
+    runs in forks of a template."""
     scratch = place.scratch()
     report = os.path.join(scratch, "report.json")
     line = [PYTHON, driver, tree, "--adapter", "%s %s" % (PYTHON, os.path.join(place.tests, "corpus/adapter_snapcell.py")),
             "--have", ",".join(abilities()), "--json", report]
-    with open(os.path.join(place.tests, "corpus/disputed.json"), encoding="utf-8") as f:
-        disputed = sorted(json.load(f))
-    with open(os.path.join(place.tests, "corpus/degraded.json"), encoding="utf-8") as f:
-        degraded = json.load(f)
+    disputed = sorted(reasons(place, "disputed.json")) + (sorted(reasons(place, "not_forked.json")) if forked else [])
+    degraded = reasons(place, "degraded.json")
     lacking = set(place.degraded.split(","))
     left_out = disputed + [k for k, v in sorted(degraded.items()) if lacking & set(v["only_without"])]
     if left_out:
-        print("left out here, with the reasons in disputed.json and degraded.json: " + ", ".join(left_out), flush=True)
+        print("left out here, with the reasons in disputed.json, degraded.json and not_forked.json: " + ", ".join(left_out), flush=True)
         line += ["--only", "^(?!(%s)$)" % "|".join(map(re.escape, left_out))]
     keepers = os.path.join(scratch, "keepers")
     os.mkdir(keepers)
     if place.user:
         os.chown(keepers, place.user.pw_uid, place.user.pw_gid)
-    env = dict(place.environment(), SNAPCELL_CORPUS_KEEPERS=keepers)
+    env = dict(place.environment(), SNAPCELL_CORPUS_KEEPERS=keepers, SNAPCELL_CORPUS_START="forked" if forked else "")
     own_driver = driver.startswith(place.tests)
     root = os.geteuid() == 0
     as_user = place.user is not None and root
@@ -176,6 +181,16 @@ def corpus(_top, _build, places):
             if os.path.exists(os.path.join(folder, "cases.json")):
                 print("--- corpus %s (%s)%s" % (tree, place.name, ", degraded: " + place.degraded if place.degraded else ""), flush=True)
                 counts.add(corpus_tree(place, folder, os.path.join(place.tests, "corpus/tools/run_corpus.py"), 15 * MINUTE))
+    return counts
+
+
+def corpus_forked(_top, _build, places):
+    """The same cases once more, in forks of a zygote where they can be; the others as above."""
+    counts = Counts()
+    for place in places:
+        print("--- corpus dev, forked (%s)" % place.name, flush=True)
+        counts.add(corpus_tree(place, os.path.join(place.tests, "corpus/dev"),
+                               os.path.join(place.tests, "corpus/tools/run_corpus.py"), 15 * MINUTE, forked=True))
     return counts
 
 
@@ -288,6 +303,7 @@ SUITES = {
     "claims-started": claims_ahead("started"),
     "egress": pytest("egress", 10 * MINUTE, security=True),
     "corpus": corpus,
+    "corpus-forked": corpus_forked,
     "cpython": cpython,
     "faults": faults,
     "soak": soak,
