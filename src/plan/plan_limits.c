@@ -142,10 +142,11 @@ static void plan_rlimits(struct sc_plan *plan)
     add_rlimit(plan, RLIMIT_SIGPENDING, 4096);
     add_rlimit(plan, RLIMIT_NICE, 0);
     add_rlimit(plan, RLIMIT_RTPRIO, 0);
-    /* A session's limit is of each run; its interpreters live through many. */
+    /* A session's limit is of each run; its interpreters live through many. Where a group counts this is a
+     * second wall behind it; an interpreter that was started for the run has used some before. */
+    bool has_more = plan->stay || !(plan->degraded & SC_DEGRADE_CPU);
     if (!plan->spec->session)
-        add_rlimit(plan, RLIMIT_CPU,
-                   (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + (plan->degraded & SC_DEGRADE_CPU ? 0 : 1));
+        add_rlimit(plan, RLIMIT_CPU, (limits->cpu + SC_NS_PER_S - 1) / SC_NS_PER_S + has_more);
     if (plan->degraded & SC_DEGRADE_MEMORY)
         add_rlimit(plan, RLIMIT_DATA, limits->memory);
 }

@@ -95,6 +95,12 @@ static void say_timeout(struct sc_task *task)
         sc_judge_say(task, SC_STATUS_TIMEOUT, "Execution timed out after %.12gs", (double)wall / 1e9);
 }
 
+static void say_cpu(struct sc_task *task)
+{
+    task->result.passed_ns = task->limits.cpu;
+    sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the %s used up its processor time", kind_of(task));
+}
+
 /* True when we ended it ourselves: then that is the verdict, whatever else happened. */
 static bool judge_stop(struct sc_task *task)
 {
@@ -104,8 +110,7 @@ static bool judge_stop(struct sc_task *task)
         say_timeout(task);
         return true;
     case SC_STOP_CPU:
-        task->result.passed_ns = task->limits.cpu;
-        sc_judge_say(task, SC_STATUS_CPU_TIMEOUT, "the %s used up its processor time", what);
+        say_cpu(task);
         return true;
     case SC_STOP_OUTPUT:
         sc_judge_say(task, SC_STATUS_OUTPUT_LIMIT, "the %s wrote more than its output limit", what);
@@ -209,6 +214,15 @@ static bool is_memory(const struct sc_task *task, const struct sc_process *proce
            !process->is_ours;
 }
 
+/* Where no group counts, the kernel ends a process that is over its own limit (src/cell/run_judge.c). */
+static bool is_over_cpu(const struct sc_task *task, const struct sc_process *process)
+{
+    const struct sc_command_end *end = &process->end;
+    return task->session->plan->degraded & SC_DEGRADE_CPU && WIFSIGNALED(end->wait_status) &&
+           WTERMSIG(end->wait_status) == SIGXCPU &&
+           end->cpu_user_ns + end->cpu_system_ns >= task->limits.cpu / 2;
+}
+
 /* Of a context: its interpreter is dead and no result came. Of a command: the command ended. */
 void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
 {
@@ -218,6 +232,9 @@ void sc_judge_dead(struct sc_task *task, const struct sc_process *process)
     if (is_memory(task, process)) {
         sc_judge_say(task, SC_STATUS_OUT_OF_MEMORY, "the kernel ended the %s for memory",
                      task->context ? "interpreter" : "command");
+    } else if (is_over_cpu(task, process)) {
+        task->result.limits_hit |= SC_HIT_CPU;
+        say_cpu(task);
     } else if (process->is_unread) {
         sc_judge_say(task, SC_STATUS_SANDBOX_ERROR, "memory ran out reading what the interpreter said");
     } else if (task->context && process->reader.trouble[0]) {

@@ -153,6 +153,19 @@ static void bare_laptop(void **state)
     free_all(plan, &spec);
 }
 
+/* It was started for the run, which the limit is about. */
+static void an_interpreter_has_used_some_before(void **state)
+{
+    (void)state;
+    struct sc_host host = made_up_bare_laptop(NO_GROUP);
+    struct sc_spec spec;
+    fill_spec(&spec, "print(1)", "allow-degraded", "memory,cpu,cpus,io,disk,landlock,open_files,apparmor",
+              "mode", "rich", NULL);
+    struct sc_plan *plan = plan_of(&spec, &host);
+    assert_int_equal(rlimit_of(plan, RLIMIT_CPU), 6);
+    free_all(plan, &spec);
+}
+
 /* The processor limit of a session is of each run: its interpreters live through many. */
 static void sessions_outlive_a_run(void **state)
 {
@@ -450,6 +463,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(accepting_one_is_not_accepting_another),
         cmocka_unit_test(bare_laptop),
+        cmocka_unit_test(an_interpreter_has_used_some_before),
         cmocka_unit_test(sessions_outlive_a_run),
         cmocka_unit_test(no_reason_given),
         cmocka_unit_test(io_needs_every_disk),

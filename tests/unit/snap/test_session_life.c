@@ -149,6 +149,27 @@ static void a_child_that_is_killed_for_memory(void **state)
     assert_false(fake.is_killed);
 }
 
+/* The kernel counts ticks of each process where no group counts, and its signal says why. */
+static void the_kernels_processor_limit(void **state)
+{
+    (void)state;
+    struct sc_session_run run = a_run("1");
+    const struct sc_command_end over = {.wait_status = SIGXCPU, .cpu_user_ns = 5 * SC_NS_PER_S};
+    const struct sc_command_end raised = {.wait_status = SIGXCPU, .cpu_user_ns = SC_NS_PER_S};
+    plan.degraded = SC_DEGRADE_CPU;
+    ask_ready(&run);
+    fake.ops[0].events->exited(fake.ops[0].userdata, &over);
+    fake_gone(0);
+    expect(0, SC_STATUS_CPU_TIMEOUT, "the run used up its processor time");
+    assert_true(answers[0].result.limits_hit & SC_HIT_CPU);
+
+    ask(&run, 1); /* sent by somebody */
+    fake_says(1, SC_STREAM_RUNNER, READY);
+    fake.ops[1].events->exited(fake.ops[1].userdata, &raised);
+    fake_gone(1);
+    expect(1, SC_STATUS_SIGNALED, "the interpreter was ended by signal 24 (CPU time limit exceeded)");
+}
+
 static void idle(void **state)
 {
     (void)state;
@@ -204,6 +225,7 @@ int main(void)
         TEST(the_cell_dies),
         TEST(a_kill_that_is_told_late),
         TEST(a_child_that_is_killed_for_memory),
+        TEST(the_kernels_processor_limit),
         TEST(idle),
         TEST(description),
     };
