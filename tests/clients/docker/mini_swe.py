@@ -2,8 +2,10 @@
 import json
 import os
 import sys
+import tempfile
 
 os.environ["MSWEA_SILENT_STARTUP"] = "1"
+os.environ["MSWEA_GLOBAL_CONFIG_DIR"] = tempfile.mkdtemp()  # not in the home folder of who tests
 os.environ["MSWEA_DOCKER_EXECUTABLE"] = sys.argv[1]
 
 from minisweagent.agents.default import DefaultAgent  # noqa: E402
