@@ -3,10 +3,11 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Counts:
-    def __init__(self, passed=0, failed=0, skipped=0, failures=(), reasons=()):
+    def __init__(self, passed=0, failed=0, skipped=0, failures=(), reasons=(), unsteady=()):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.failures = list(failures)  # names
         self.reasons = list(reasons)  # why something was skipped
+        self.unsteady = list(unsteady)  # what failed, was tried again, and with what it had failed
 
     def add(self, other):
         self.passed += other.passed
@@ -14,6 +15,7 @@ class Counts:
         self.skipped += other.skipped
         self.failures += other.failures
         self.reasons += other.reasons
+        self.unsteady += other.unsteady
         return self
 
     def line(self):
@@ -32,15 +34,16 @@ def strict(counts, name):
     """In CI a security test that was not run is a failure."""
     return Counts(counts.passed, counts.failed + counts.skipped, 0,
                   counts.failures + ["not run: " + r for r in counts.reasons] if counts.skipped else counts.failures,
-                  ["%s: counted as failed" % name] if counts.skipped else [])
+                  ["%s: counted as failed" % name] if counts.skipped else [], counts.unsteady)
 
 
 def from_junit(path):
     counts = Counts()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = "%s::%s" % (case.get("classname"), case.get("name"))
-        if case.find("failure") is not None or case.find("error") is not None:
-            counts.add(failure(name))
+        trouble = case.find("failure") if case.find("failure") is not None else case.find("error")
+        if trouble is not None:
+            counts.add(failure("%s: %s" % (name, " ".join(trouble.get("message", "").split())[:200])))
         elif case.find("skipped") is not None:
             counts.add(skip(name, case.find("skipped").get("message", "")))
         else:
