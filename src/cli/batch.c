@@ -1,7 +1,8 @@
 /* `snapcell batch`: thousands of jobs, some at a time.
  *
  * Code is run by a keeper, warm where it can be: the one that --socket names, else one of our own that ends
- * with us. Programs as they are, and jobs with a build and tests, are run by a process of ours each. */
+ * with us. Programs as they are, and jobs with a build and tests, are run by a process of ours each. With
+ * --url a service runs all of them (batch_url.c). */
 #include "cli/batch.h"
 
 #include <errno.h>
@@ -25,9 +26,8 @@
 
 #define EXIT_NOT_OK 1
 #define EXIT_CANCELLED 130
-#define BAR_NS (200 * SC_NS_PER_MS)
+#define BAR_MS 200
 #define AGAIN_MS 100 /* before a job is offered again to a keeper that had no room */
-#define BAR_WIDTH 30
 
 struct asked {
     uint32_t call; /* 0: free */
@@ -45,7 +45,6 @@ struct running {
     size_t next;       /* job to look at */
     uint64_t again_ns; /* when some job before `next` is offered again; 0: none waits */
     int signal_fd;
-    uint64_t bar_ns;
     struct sc_err err; /* what ended it all; kind NONE: nothing */
 };
 
@@ -175,54 +174,6 @@ static void start_some(struct running *running)
     }
 }
 
-/* ---- people ---- */
-
-static void show_bar(struct running *running, bool last)
-{
-    const struct batch *batch = &running->batch;
-    uint64_t now = sc_now_ns();
-    char bar[BAR_WIDTH + 1];
-    if ((running->args->flags & SC_FLAG_JSON) || !isatty(STDERR_FILENO) ||
-        (!last && now - running->bar_ns < BAR_NS))
-        return;
-    running->bar_ns = now;
-    size_t full = batch->n_jobs ? batch->done * BAR_WIDTH / batch->n_jobs : BAR_WIDTH;
-    double seconds = (double)(now - batch->since_ns) / (double)SC_NS_PER_S;
-    for (size_t i = 0; i < BAR_WIDTH; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR_WIDTH] = '\0';
-    (void)fprintf(stderr, "\r[%s] %zu/%zu  %zu failed  %.1f/s ", bar, batch->done, batch->n_jobs,
-                  batch->outcomes[BATCH_FAILED] + batch->outcomes[BATCH_ERROR],
-                  seconds > 0 ? (double)(batch->done - batch->resumed) / seconds : 0);
-    if (last)
-        (void)fputc('\n', stderr);
-    (void)fflush(stderr);
-}
-
-static int tell(const struct running *running)
-{
-    const struct batch *batch = &running->batch;
-    uint64_t wall_ms = (sc_now_ns() - batch->since_ns) / SC_NS_PER_MS;
-    if (running->args->flags & SC_FLAG_JSON) {
-        json_t *sum = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "jobs", (json_int_t)batch->n_jobs,
-                                "ok", (json_int_t)batch->outcomes[BATCH_OK], "failed",
-                                (json_int_t)batch->outcomes[BATCH_FAILED], "errors",
-                                (json_int_t)batch->outcomes[BATCH_ERROR], "duplicates",
-                                (json_int_t)batch->duplicates, "resumed", (json_int_t)batch->resumed, "left",
-                                (json_int_t)(batch->n_jobs - batch->done), "wall_ms", (json_int_t)wall_ms);
-        int status = sc_cli_print_json(sc_json_dump(sum, JSON_INDENT(2)));
-        json_decref(sum);
-        return status;
-    }
-    sc_cli_say("batch: %zu jobs: %zu ok, %zu failed, %zu errors, %zu left; %zu were done before, %zu "
-               "answered from others; "
-               "%.1f s",
-               batch->n_jobs, batch->outcomes[BATCH_OK], batch->outcomes[BATCH_FAILED],
-               batch->outcomes[BATCH_ERROR], batch->n_jobs - batch->done, batch->resumed, batch->duplicates,
-               (double)wall_ms / 1000);
-    return SC_CLI_EXIT_OK;
-}
-
 /* ---- the loop ---- */
 
 static void step_keeper(struct running *running)
@@ -258,7 +209,7 @@ static bool wait_a_while(struct running *running)
     if (running->calls)
         *keeper = (struct pollfd){.fd = sc_keeper_calls_fd(running->calls),
                                   .events = sc_keeper_calls_poll(running->calls)};
-    int wait_ms = running->again_ns ? AGAIN_MS : (int)(BAR_NS / SC_NS_PER_MS);
+    int wait_ms = running->again_ns ? AGAIN_MS : BAR_MS;
     if (poll(fds, BATCH_AT_ONCE_MAX + 2, wait_ms) < 0 && errno != EINTR)
         return false;
     if (stop->revents)
@@ -284,7 +235,7 @@ static bool work(struct running *running)
             return true;
         if (!wait_a_while(running))
             return false;
-        show_bar(running, false);
+        batch_show_bar(batch, false);
     }
 }
 
@@ -304,11 +255,16 @@ static int prepare(struct running *running, struct sc_err *err)
     uint64_t n = processors < 1 ? 1 : sc_min_u64((uint64_t)processors, BATCH_AT_ONCE_MAX);
     if (args->n_operands != 1)
         return sc_err_usage(err, "", "batch: needs one operand, the file of the jobs");
+    if (args->texts[SC_TEXT_URL] && args->texts[SC_TEXT_SOCKET])
+        return sc_err_usage(err, "url", "url: not allowed with --socket");
+    if (args->texts[SC_TEXT_KEY_FILE] && !args->texts[SC_TEXT_URL])
+        return sc_err_usage(err, "key-file", "key-file: allowed with --url");
     if (!output)
         return sc_err_usage(err, "output", "output: must be given: the file for the results");
     if (jobs && (sc_parse_u64(jobs, &n) < 0 || n < 1 || n > BATCH_AT_ONCE_MAX))
         return sc_err_usage(err, "jobs", "jobs: %s: allowed are 1 to %d", jobs, BATCH_AT_ONCE_MAX);
     running->at_once = (unsigned)n;
+    running->batch.json = args->flags & SC_FLAG_JSON;
     running->batch.same_once = args->flags & SC_FLAG_SAME_ONCE;
     running->batch.stop_first = args->flags & SC_FLAG_STOP_FIRST;
     int r = batch_read(&running->batch, args->operands[0], err);
@@ -319,12 +275,17 @@ static int prepare(struct running *running, struct sc_err *err)
 
 static int run(struct running *running)
 {
-    const struct batch *batch = &running->batch;
-    running->batch.since_ns = sc_now_ns();
-    bool whole = work(running);
+    struct batch *batch = &running->batch;
+    const struct batch_service service = {.url = running->args->texts[SC_TEXT_URL],
+                                          .key_file = running->args->texts[SC_TEXT_KEY_FILE],
+                                          .at_once =
+                                              running->args->texts[SC_TEXT_JOBS] ? running->at_once : 0,
+                                          .stop_fd = running->signal_fd};
+    batch->since_ns = sc_now_ns();
+    bool whole = service.url ? batch_url_work(batch, &service, &running->err) : work(running);
     end_all(running);
-    show_bar(running, true);
-    int status = tell(running);
+    batch_show_bar(batch, true);
+    int status = batch_tell(batch);
     if (running->err.kind != SC_ERR_NONE)
         return sc_cli_fail(&running->err);
     if (!whole)

@@ -36,6 +36,7 @@ struct batch_job {
     struct batch_job *first;  /* its answer is this one's too; or NULL */
     struct batch_job *others; /* of a first: those that have its answer, by `next` */
     struct batch_job *next;
+    bool ended_once; /* in a service: its cell ended before it had an answer */
 };
 
 struct batch {
@@ -48,6 +49,8 @@ struct batch {
     bool same_once;  /* jobs of the same content are run once */
     bool stop_first; /* at the first that is not ok */
     bool stopped;
+    bool json;       /* nobody watches */
+    uint64_t bar_ns; /* when the bar was shown last */
     size_t done, resumed, duplicates, outcomes[BATCH_OUTCOMES];
     uint64_t since_ns;
 };
@@ -68,6 +71,23 @@ int batch_resume(struct batch *batch, const char *name, struct sc_err *err);
  * takes the reference of `value`. */
 int batch_answer(struct batch *batch, struct batch_job *job, const char *name, json_t *value,
                  struct sc_err *err);
+
+/* ---- batch_told.c: for people ---- */
+
+/* At most a few times a second, but for the `last`. */
+void batch_show_bar(struct batch *batch, bool last);
+/* The sum: an exit status. */
+int batch_tell(const struct batch *batch);
+
+/* ---- batch_url.c: a service runs the jobs ---- */
+
+struct batch_service {
+    const char *url, *key_file; /* as sc_cli_http_open takes them */
+    unsigned at_once;           /* 0: as many as the service thinks right */
+    int stop_fd;
+};
+/* All that has no answer yet. False: stop_fd became readable. What else ended it stands in `err`. */
+bool batch_url_work(struct batch *batch, const struct batch_service *service, struct sc_err *err);
 
 /* ---- batch_lane.c: a job in a process of ours ---- */
 

@@ -25,7 +25,7 @@ enum sc_cli_verb_bit {
     SC_CLI_VERSION = 1 << 4,
     SC_CLI_HELP = SC_CLI_VERSION, /* neither has an option of its own */
     SC_CLI_AUDIT = 1 << 5,
-    SC_CLI_BATCH = 1u << 31,
+    SC_CLI_BATCH = 1ull << 37,
     SC_CLI_SESSION = 1 << 6,
     SC_CLI_KEEPER = 1 << 7,
     SC_CLI_CHECK = 1 << 8,

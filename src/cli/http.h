@@ -22,4 +22,20 @@ void sc_cli_http_close(struct sc_cli_http *http);
 int sc_cli_http_run(struct sc_cli_http *http, json_t *body, bool streams,
                     const struct sc_keeper_exchange *exchange, json_t **ret_result, struct sc_err *err);
 
+/* POST /v1/batch, or what else of this form: `body` is NDJSON, a job a line. */
+struct sc_cli_http_batch {
+    const char *target; /* path and query */
+    const char *body;
+    size_t len;
+    int stop_fd; /* readable: no more is wanted */
+    void *userdata;
+    /* A line of the answer. 0; else nothing more is wanted of it, and this is returned: negative errno. */
+    int (*line)(void *userdata, const json_t *line);
+    void (*idle)(void *userdata); /* a few times a second at least */
+};
+
+/* 0: its answer is whole. -ECANCELED: by stop_fd, or by `line`. Else the story stands in `err`; lines that
+ * had come were handed on. To leave is to cancel here, too. The connection serves nothing else afterwards. */
+int sc_cli_http_batch(struct sc_cli_http *http, const struct sc_cli_http_batch *batch, struct sc_err *err);
+
 #endif

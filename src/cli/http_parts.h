@@ -2,6 +2,7 @@
 #ifndef SC_CLI_HTTP_PARTS_H
 #define SC_CLI_HTTP_PARTS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,6 +14,17 @@ struct sc_cli_http {
     char host[80]; /* of the header */
     char *key;     /* or NULL */
 };
+
+#define HTTP_HEAD_MAX 4096
+#define HTTP_PROBLEM_MAX ((size_t)1024 * 1024)
+
+/* Adds a request's line and headers, the key among them. */
+int http_add_head(struct sc_buf *head, const struct sc_cli_http *http, const char *target, const char *type,
+                  const char *accept, size_t length);
+/* Frees what may hold a key. */
+void http_forget(struct sc_buf *head);
+/* A problem document's story, into `err`: its negative errno. */
+int http_take_problem(const json_t *problem, struct sc_err *err);
 
 /* An answer that is read piece by piece. Zeroed, then init; what comes is hostile like any input. */
 struct http_answer {

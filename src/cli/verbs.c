@@ -44,7 +44,7 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Run many jobs, some at a time, and go on where it was interrupted.",
      "A job a line: `{\"id\": …, \"spec\": {…}}`, a request as for run --spec, or `{\"id\": …, \"judge\": {…}}`, a task of "
      "judge (docs/batch.md). Results are written as they come, each with its id. Code is run by a keeper, warm where it can be: the one of --socket, else one "
-     "that this command starts and ends.\n"
+     "that this command starts and ends. With --url a service runs them all.\n"
      "Exit status: 0 every job is ok or accepted, 1 some are not, 130 interrupted, 125 Snapcell itself failed, 2 bad usage.",
      sc_cli_batch},
     {"session", SC_CLI_SESSION,

@@ -179,6 +179,18 @@ static void tables_are_whole(void **state)
     sc_buf_fini(&help);
 }
 
+/* A bit that two verbs share gives each the other's options. */
+static void verbs_have_bits_of_their_own(void **state)
+{
+    (void)state;
+    for (const struct sc_cli_verb *a = SC_CLI_VERBS; a->name; a++) {
+        assert_true(a->bit && !((uint64_t)a->bit & ((uint64_t)a->bit - 1)));
+        for (const struct sc_cli_verb *b = SC_CLI_VERBS; b < a; b++)
+            if (a->bit != SC_CLI_VERSION) /* with help, which has no option of its own either */
+                assert_true(a->bit != b->bit);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +203,7 @@ int main(void)
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(bad_values),
         cmocka_unit_test(tables_are_whole),
+        cmocka_unit_test(verbs_have_bits_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
