@@ -36,6 +36,15 @@ json_t *message_of(struct request *request, const char *name)
     return json_pack("{s:s, s:s}", "request", name, "session", request->params[0] ? request->params[0] : "");
 }
 
+json_t *message_with_body(struct request *request, const char *name)
+{
+    json_t *message = message_of(request, name);
+    if (message && json_object_update(message, request->body) == 0)
+        return message;
+    json_decref(message);
+    return NULL; /* ask_begin tells that memory ran out */
+}
+
 /* ---- health ---- */
 
 void handle_health(struct request *request)
@@ -69,11 +78,6 @@ void handle_ready(struct request *request)
                              &events, request, &why);
     if (!request->ask)
         problem_begin(request, why);
-}
-
-void handle_unsupported(struct request *request)
-{
-    problem(request, "unsupported", "", "sessions of this version cannot be copied");
 }
 
 void handle_templates(struct request *request)

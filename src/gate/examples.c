@@ -22,8 +22,9 @@ static const struct {
     {"POST", ONE "/keepalive", "{}"},
     {"PUT", ONE "/network", "{\"network\": {\"mode\": \"none\"}}"},
     {"POST", ONE "/contexts/{context}/restart", "{}"},
-    {"POST", ONE "/snapshot", "{}"},
-    {"POST", ONE "/fork", "{}"},
+    {"POST", ONE "/fork", "{\"copies\": 2}"},
+    {"POST", ONE "/snapshot", "{\"name\": \"before\"}"},
+    {"POST", ONE "/rollback", "{\"snapshot\": \"before\"}"},
     {"POST", ONE "/commands", "{\"command\": [\"sleep\", \"60\"], \"background\": true}"},
     {"POST", ONE "/commands/{process}/resize", "{\"rows\": 40, \"cols\": 120}"},
     {"POST", ONE "/commands/{process}/signal", "{\"signal\": \"TERM\"}"},
@@ -52,7 +53,11 @@ static void fill_path(const char *path, char *ret_path, size_t size)
 {
     static const struct {
         const char *name, *value;
-    } values[] = {{"{session}", "$ID"}, {"{path*}", "notes"}, {"{context}", "python"}, {"{process}", "1"}};
+    } values[] = {{"{session}", "$ID"},
+                  {"{path*}", "notes"},
+                  {"{context}", "python"},
+                  {"{process}", "1"},
+                  {"{snapshot}", "before"}};
     size_t n = 0;
     while (*path && n + 1 < size) {
         size_t i = 0, count = sizeof values / sizeof *values;

@@ -361,7 +361,8 @@ void batch_fed_all(struct request *request);
 #define HANDLERS(X)                                                                                          \
     X(health) X(ready) X(openapi) X(docs) X(metrics) X(run) X(check) X(session_create) X(session_list)       \
     X(session_get) X(session_delete) X(session_run) X(session_exec) X(session_metrics) X(contexts)           \
-    X(context_restart) X(network) X(interrupt) X(keepalive) X(unsupported) X(command_start)                  \
+    X(context_restart) X(network) X(interrupt) X(keepalive) X(session_fork) X(session_snapshot)              \
+    X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
     X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
     X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
     X(tar_out) X(tar_in) X(batch)
@@ -374,5 +375,13 @@ HANDLERS(X)
 void ask_and_answer(struct request *request, json_t *message, unsigned status);
 /* {"request": NAME, "session": of the path} */
 json_t *message_of(struct request *request, const char *name);
+/* The same with the body's fields. */
+json_t *message_with_body(struct request *request, const char *name);
+/* A session from a snapshot, as the body's `from` names it. */
+void session_start_from(struct request *request);
+/* 201 with the value, and where to find what was made: `prefix` and the value's text `member`. */
+void answer_made(struct request *request, const char *ok, size_t len, const char *member, const char *prefix);
+/* What the keeper tells of a session that is a snapshot, as clients are told it. */
+json_t *snapshot_of(const json_t *session);
 
 #endif

@@ -22,6 +22,8 @@ const struct problem_row PROBLEMS[] = {
     {"not_found", 404, "There is no such thing"},
     {"method", 405, "This method is not served here"},
     {"conflict", 409, "The present state does not allow that"},
+    {"busy", 409, "Something else is under way"},
+    {"not_forkable", 409, "It holds what cannot be copied"},
     {"ended", 410, "The session has ended"},
     {"too_large", 413, "The request is too large"},
     {"uri_too_long", 414, "The path is too long"},

@@ -8,6 +8,7 @@
 
 #define S "/v1/sessions"
 #define ONE S "/{session}"
+#define SNAPSHOTS "/v1/snapshots"
 
 /* clang-format off */
 const struct route ROUTES[] = {
@@ -35,10 +36,14 @@ const struct route ROUTES[] = {
     {"POST", ONE "/keepalive", 0, BODY_JSON, NULL, NULL, handle_keepalive, "sessions", "Set its idle clock back.", "Session", 200},
     {"GET", ONE "/metrics", 0, BODY_NONE, NULL, NULL, handle_session_metrics, "sessions", "What it has used.", "Usage", 200},
     {"PUT", ONE "/network", 0, BODY_JSON, NULL, NETWORK_FIELDS, handle_network, "sessions", "Change the rules of its network; what they do not allow is cut.", NULL, 204},
+    {"POST", ONE "/fork", 0, BODY_JSON, NULL, FORK_FIELDS, handle_session_fork, "copies", "Make copies of it that go on where it stands.", "Forked", 201},
+    {"POST", ONE "/snapshot", 0, BODY_JSON, NULL, SNAPSHOT_FIELDS, handle_session_snapshot, "copies", "Keep what it is now.", "Kept", 201},
+    {"POST", ONE "/rollback", 0, BODY_JSON, NULL, ROLLBACK_FIELDS, handle_session_rollback, "copies", "Make it what a snapshot kept.", "Started", 200},
+    {"GET", SNAPSHOTS, 0, BODY_NONE, LIST_QUERY, NULL, handle_snapshot_list, "copies", "List your snapshots.", "Snapshots", 200},
+    {"GET", SNAPSHOTS "/{snapshot}", 0, BODY_NONE, NULL, NULL, handle_snapshot_get, "copies", "Tell about a snapshot.", "Snapshot", 200},
+    {"DELETE", SNAPSHOTS "/{snapshot}", 0, BODY_NONE, NULL, NULL, handle_snapshot_delete, "copies", "Drop a snapshot.", "Ended", 200},
     {"GET", ONE "/contexts", 0, BODY_NONE, NULL, NULL, handle_contexts, "sessions", "List its contexts.", "Contexts", 200},
     {"POST", ONE "/contexts/{context}/restart", 0, BODY_JSON, NULL, NULL, handle_context_restart, "sessions", "Forget a context's state.", NULL, 204},
-    {"POST", ONE "/snapshot", 0, BODY_JSON, NULL, NULL, handle_unsupported, "sessions", "Not served by this version.", NULL, 501},
-    {"POST", ONE "/fork", 0, BODY_JSON, NULL, NULL, handle_unsupported, "sessions", "Not served by this version.", NULL, 501},
 
     {"POST", ONE "/commands", ROUTE_FOLLOWS, BODY_JSON, NULL, COMMAND_FIELDS, handle_command_start, "commands", "Start a command and follow it.", "Process", 200},
     {"GET", ONE "/commands", 0, BODY_NONE, NULL, NULL, handle_command_list, "commands", "List its commands.", "Processes", 200},

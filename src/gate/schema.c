@@ -96,6 +96,11 @@ static json_t *text(void)
     return typed("string");
 }
 
+static json_t *flag(void)
+{
+    return typed("boolean");
+}
+
 static json_t *base64(void)
 {
     return with(typed("string"), "contentEncoding", json_string("base64"));
@@ -156,6 +161,7 @@ static const struct {
     {"limits", limits},      {"profile", profiles},    {"overflow", overflows},
     {"template", text},      {"network", network},     {"allow_degraded", degradations},
     {"mode", modes},         {"validate", validation}, {"disk_backing", backings},
+    {"forkable", flag},
 };
 
 static json_t *of_spec(const char *name)
@@ -335,6 +341,12 @@ json_t *schema_components(void)
         open_object(json_pack("{s:o, s:o, s:o, s:o}", "session", plain("string"), "age_ms", plain("integer"),
                               "left_ms", plain("integer"), "idle_left_ms", plain("integer"))));
     add(all, "Sessions", open_object(json_pack("{s:o}", "sessions", list_of(ref("Session")))));
+    add(all, "Forked", open_object(json_pack("{s:o}", "sessions", list_of(plain("string")))));
+    add(all, "Kept", open_object(json_pack("{s:o}", "snapshot", plain("string"))));
+    add(all, "Snapshot",
+        open_object(json_pack("{s:o, s:o, s:o, s:o}", "snapshot", plain("string"), "parent", plain("string"),
+                              "left_ms", plain("integer"), "idle_left_ms", plain("integer"))));
+    add(all, "Snapshots", open_object(json_pack("{s:o}", "snapshots", list_of(ref("Snapshot")))));
     add(all, "Interrupted", open_object(json_pack("{s:o}", "interrupted", plain("integer"))));
     add(all, "Contexts", open_object(json_pack("{s:o}", "contexts", list_of(plain("object")))));
     add(all, "Templates", open_object(json_pack("{s:o}", "templates", list_of(plain("object")))));

@@ -38,6 +38,9 @@ const struct field SESSION_FIELDS[] = {
     {"total_ms", FIELD_NUMBER, "It ends after so long in any case.", false, SC_KEEPER_TIME_MS_MIN,
      SC_KEEPER_TOTAL_MS_MAX},
     {"metadata", FIELD_LABELS, "Texts that are kept with the session and told again."},
+    {"from", FIELD_NAME,
+     "A snapshot that it begins from. All that describes a place is the snapshot's then, and not allowed here."},
+    {"forkable", FIELD_SPEC, "Whether it can be forked and kept as snapshots; that costs it some walls."},
     {"env", FIELD_SPEC, "Variables added to the cell's own."},
     {"cwd", FIELD_SPEC, "Folder in the cell where programs start."},
     {"files", FIELD_SPEC, "Files put into the work folder."},
@@ -49,6 +52,29 @@ const struct field SESSION_FIELDS[] = {
     {"template", FIELD_SPEC, "A template from which what is not said here is taken."},
     {"network", FIELD_SPEC, "Rules of the network."},
     {"validate", FIELD_SPEC, "Whether source is read before it runs."},
+    {NULL},
+};
+
+const struct field FORK_FIELDS[] = {
+    {"copies", FIELD_INTEGER, "How many. Default 1.", false, 1, SC_KEEPER_COPIES_MAX},
+    {"name", FIELD_NAME, "The copy's name in the place of a random id; of several, with -1, -2, … behind it."},
+    {"idle_ms", FIELD_NUMBER, "Each ends after so long without a request.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_IDLE_MS_MAX},
+    {"total_ms", FIELD_NUMBER, "Each ends after so long in any case.", false, SC_KEEPER_TIME_MS_MIN,
+     SC_KEEPER_TOTAL_MS_MAX},
+    {"metadata", FIELD_LABELS, "Texts that are kept with each copy and told again."},
+    {"forkable", FIELD_BOOL, "Whether the copies can be forked in turn."},
+    {NULL},
+};
+
+const struct field SNAPSHOT_FIELDS[] = {
+    {"name", FIELD_NAME, "Its name in the place of a random id."},
+    {"metadata", FIELD_LABELS, "Texts that are kept with the snapshot and told again."},
+    {NULL},
+};
+
+const struct field ROLLBACK_FIELDS[] = {
+    {"snapshot", FIELD_NAME, "What the session is to be.", true},
     {NULL},
 };
 

@@ -22,7 +22,6 @@
 #include "base/num.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
-#include "snap/recipe.h"
 
 #define TICK_US 100000
 #define LOOK_NS (250 * SC_NS_PER_MS)
@@ -88,25 +87,6 @@ void tickets_drop(struct peer *peer)
 }
 
 /* ---- what there is ---- */
-
-static uint64_t least_sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static bool is_within(uint64_t used, uint64_t need, uint64_t most)
-{
-    return most == SC_UNSET || least_sum(used, need) <= most;
-}
-
-static bool has_room(const struct tenant *tenant, const struct need *need)
-{
-    const struct sc_quota *quota = tenant->quota;
-    return is_within(tenant->used.cells, need->cells, quota->cells) &&
-           is_within(tenant->used.memory, need->memory, quota->memory) &&
-           is_within(tenant->used.disk, need->disk, quota->disk) &&
-           is_within(tenant->used.cpus, need->cpus, quota->cpus);
-}
 
 bool admission_is_pressed(struct keeper *keeper)
 {
@@ -206,7 +186,7 @@ static void hand_out(struct ticket *ticket)
 static struct ticket *first_fit(const struct tenant *tenant)
 {
     struct ticket *ticket = TAILQ_FIRST(&tenant->tickets);
-    return ticket && has_room(tenant, &ticket->need) ? ticket : NULL;
+    return ticket && room_has(tenant, &ticket->need) ? ticket : NULL;
 }
 
 /* Of the tenant that has had least. */
@@ -303,60 +283,19 @@ char *admission_rate(const struct caller *caller)
     return refusal("too_many", "requests: more than this tenant's rate", wait_ms);
 }
 
-/* The limits that its cell will have. */
-static int find_need(struct sc_keeper_request *request, struct need *ret_need, struct sc_err *err)
+static uint64_t usual_ms(const struct tenant *tenant)
 {
-    struct sc_spec *spec = &request->spec;
-    const char *parent = getenv("SNAPCELL_CGROUP_PARENT");
-    spec->session = request->verb == SC_KEEPER_SESSION_START;
-    /* Whoever speaks for a tenant can not choose it: it is the keeper's own. */
-    if (!spec->cgroup_parent && parent && *parent && !(spec->cgroup_parent = strdup(parent)))
-        return sc_err_sys(err, -ENOMEM, "request");
-    int r = sc_recipe_apply(spec, err);
-    if (r == 0)
-        r = sc_spec_check(spec, 0, err);
-    if (r == 0)
-        *ret_need = (struct need){.cells = 1,
-                                  .memory = spec->limits.memory == SC_UNSET ? 0 : spec->limits.memory,
-                                  .disk = spec->limits.disk == SC_UNSET ? 0 : spec->limits.disk,
-                                  .cpus = spec->limits.cpus == SC_UNSET ? 0 : spec->limits.cpus};
-    return r;
-}
-
-/* More than the tenant may ever have is no matter of waiting. */
-static char *refuse_need(const struct sc_quota *quota, const struct need *need)
-{
-    const struct {
-        uint64_t need, most;
-        const char *field;
-    } rows[] = {
-        {need->memory, quota->memory, "spec.limits.memory_bytes"},
-        {need->disk, quota->disk, "spec.limits.disk_bytes"},
-        {need->cpus, quota->cpus, "spec.limits.cpus"},
-        {need->cells, quota->cells, "request"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char message[200];
-        if (is_within(0, rows[i].need, rows[i].most))
-            continue;
-        bool milli = rows[i].need == need->cpus && !strcmp(rows[i].field, "spec.limits.cpus");
-        double unit = milli ? 1000 : 1;
-        snprintf(message, sizeof message, "%s: %.15g: this tenant may have at most %.15g", rows[i].field,
-                 (double)rows[i].need / unit, (double)rows[i].most / unit);
-        return sc_keeper_reply_error("forbidden", rows[i].field, message);
-    }
-    return NULL;
+    return (tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS) / SC_NS_PER_MS;
 }
 
 static char *refuse_waiting(const struct caller *caller)
 {
     struct tenant *tenant = caller->tenant;
-    uint64_t usual_ms = (tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS) / SC_NS_PER_MS;
     if (tenant->n_queued >= tenant->quota->queued) {
         caller->keeper->counts.too_many++;
         tenant->too_many++;
         return refusal("too_many", "this tenant has all that it may have at once, and as many wait as may",
-                       usual_ms * (tenant->n_queued + 1) / sc_max_u64(tenant->quota->cells, 1));
+                       usual_ms(tenant) * (tenant->n_queued + 1) / sc_max_u64(tenant->quota->cells, 1));
     }
     if (caller->keeper->admission.n_queued >= caller->keeper->options->queue) {
         caller->keeper->counts.overloaded++;
@@ -420,10 +359,10 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
     struct need need = {0};
     struct sc_err err = {0};
     char *no = NULL;
-    if (find_need(request, &need, &err) < 0)
+    if (room_need(request, &need, &err) < 0)
         no = sc_keeper_reply_err(&err);
     else
-        no = refuse_need(tenant->quota, &need);
+        no = room_refuse(tenant->quota, &need);
     if (no && err.kind == SC_ERR_NONE)
         note_forbidden(caller, request, no);
     if (no) {
@@ -431,7 +370,7 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
         return;
     }
     bool once = request->verb == SC_KEEPER_ONCE;
-    if (!caller->keeper->admission.n_queued && has_room(tenant, &need) && is_open(caller->keeper, once)) {
+    if (!caller->keeper->admission.n_queued && room_has(tenant, &need) && is_open(caller->keeper, once)) {
         charge(caller->keeper, tenant);
         call_admitted(caller, peer, channel, request, &need, 0);
         return;
@@ -441,6 +380,30 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
         peer_reply(peer, channel, no);
     else
         take_turns(-1, 0, caller->keeper);
+}
+
+char *admission_copies(const struct keeper_session *from, size_t n)
+{
+    struct tenant *tenant = from->tenant;
+    struct keeper *keeper = from->keeper;
+    const struct need need = {from->need.cells * n, from->need.memory * n, from->need.disk * n,
+                              from->need.cpus * n};
+    if (!room_may_ever(tenant->quota, &need))
+        return sc_keeper_reply_error("forbidden", "copies",
+                                     "copies: together they are more than this tenant may have at once");
+    if (!room_has(tenant, &need)) {
+        keeper->counts.too_many++;
+        tenant->too_many++;
+        return refusal("too_many", "this tenant has no room for copies within what it may have at once",
+                       usual_ms(tenant));
+    }
+    if (!is_open(keeper, false) || next_ticket(keeper)) {
+        keeper->counts.overloaded++;
+        return refusal("overloaded", "the keeper has no room for copies now", OVERLOADED_MS);
+    }
+    for (size_t i = 0; i < n; i++)
+        charge(keeper, tenant);
+    return NULL;
 }
 
 int admission_open(struct keeper *keeper)

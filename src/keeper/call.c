@@ -22,8 +22,7 @@ static char *open_session(const struct caller *caller, struct sc_keeper_request 
 {
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
-    if (caller->tenant && !request->total_ns && caller->tenant->quota->session_ns < SC_SESSION_TOTAL_NS)
-        request->total_ns = caller->tenant->quota->session_ns;
+    request->total_ns = policy_total_ns(caller->tenant, request->total_ns, SC_SESSION_TOTAL_NS);
     if (session_open(caller, request, &session, &err) < 0)
         return sc_keeper_reply_err(&err);
     if (need)
@@ -299,14 +298,14 @@ static char *busy(const struct keeper_session *session)
 {
     char message[SC_ERR_MESSAGE_MAX];
     snprintf(message, sizeof message, "session: %s: it %s", session->id, session->busy);
-    return sc_keeper_reply_error("usage", "session", message);
+    return sc_keeper_reply_error("busy", "session", message);
 }
 
 static char *of_snapshot(const struct keeper_session *session)
 {
     char message[SC_ERR_MESSAGE_MAX];
     snprintf(message, sizeof message, "session: %s: it is a snapshot, which runs nothing; fork it", session->id);
-    return sc_keeper_reply_error("usage", "session", message);
+    return sc_keeper_reply_error("conflict", "session", message);
 }
 
 /* What can be asked of one that is paused; NULL: nothing, or there is none. */
@@ -322,7 +321,7 @@ static char *of_paused(const struct caller *caller, const struct sc_keeper_reque
         return sc_keeper_reply_value(value);
     json_decref(value);
     snprintf(message, sizeof message, "session: %s: it is paused; resume it first", request->session);
-    return sc_keeper_reply_error("usage", "session", message);
+    return sc_keeper_reply_error("conflict", "session", message);
 }
 
 /* The session that a request names. NULL: *ret_refusal says why not. */
@@ -330,6 +329,11 @@ static struct keeper_session *session_of(const struct caller *caller, const stru
                                          char **ret_refusal)
 {
     struct keeper_session *session = session_find(caller, request->session);
+    const char *subject = sc_keeper_request_subject(request);
+    if ((request->needs & SC_KEEPER_ONLY_SNAPSHOTS) && (!session || !session->is_snapshot)) {
+        *ret_refusal = not_found(subject, request->session, "there is none of this name");
+        return NULL;
+    }
     bool is_asked = request->verb == SC_KEEPER_SESSION_INFO;
     if (session && session->busy && !is_asked) {
         *ret_refusal = busy(session);
@@ -349,7 +353,7 @@ static struct keeper_session *session_of(const struct caller *caller, const stru
         *ret_refusal = sc_keeper_reply_error(
             "ended", "session", "session: it has ended (lost): the keeper that it belonged to was killed");
     else
-        *ret_refusal = not_found("session", request->session, "there is none of this name");
+        *ret_refusal = not_found(subject, request->session, "there is none of this name");
     return NULL;
 }
 

@@ -212,7 +212,7 @@ static int errno_of(const json_t *error)
         return -ESRCH;
     if (!strcmp(kind, "usage"))
         return -EINVAL;
-    if (!strcmp(kind, "busy"))
+    if (!strcmp(kind, "busy") || !strcmp(kind, "conflict"))
         return -EBUSY;
     if (!strcmp(kind, "not_forkable"))
         return -EOPNOTSUPP;
@@ -227,7 +227,7 @@ static int reply_error(const json_t *error, struct sc_err *err)
     const char *kind = text_in(error, "kind"), *message = text_in(error, "message");
     int code = errno_of(error);
     if (!strcmp(kind, "usage") || !strcmp(kind, "not_found") || !strcmp(kind, "ended") ||
-        !strcmp(kind, "busy") || !strcmp(kind, "not_forkable")) {
+        !strcmp(kind, "busy") || !strcmp(kind, "conflict") || !strcmp(kind, "not_forkable")) {
         sc_err_usage(err, text_in(error, "field"), "%s", message);
         if (err)
             err->code = code;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
 
@@ -22,15 +23,6 @@ struct forking {
     size_t n_copies;
     struct keeper_session *copies[SC_KEEPER_COPIES_MAX];
 };
-
-static char *refusal(const struct sc_err *err)
-{
-    if (err->kind == SC_ERR_USAGE && err->code == -EBUSY)
-        return sc_keeper_reply_error("busy", err->field, err->message);
-    if (err->kind == SC_ERR_USAGE && err->code == -EOPNOTSUPP)
-        return sc_keeper_reply_error("not_forkable", err->field, err->message);
-    return sc_keeper_reply_err(err);
-}
 
 /* ---- the end ---- */
 
@@ -55,7 +47,9 @@ static void take_place(struct forking *forking)
 {
     struct keeper_session *copy = forking->copies[0], *old = forking->instead_of;
     memcpy(copy->id, old->id, sizeof copy->id);
+    memcpy(copy->key, old->key, sizeof copy->key);
     copy->metadata = json_incref(old->metadata);
+    copy->vault_lock = sc_steal_fd(&old->vault_lock);
     note_session_end(old);
     journal_ended(old);
     *old->id = '\0';
@@ -99,7 +93,7 @@ static void on_forked(void *userdata, int r, const struct sc_err *err)
     if (r == 0 && (!forking->call || (instead_of && instead_of->over)))
         r = -ESHUTDOWN; /* who asked for it is gone */
     if (r < 0) {
-        over(forking, r, forking->call && err ? refusal(err) : NULL);
+        over(forking, r, forking->call && err ? sc_keeper_reply_refusal(err) : NULL);
         return;
     }
     for (size_t i = 0; i < forking->n_copies; i++) {
@@ -149,24 +143,41 @@ static int name_of(const struct call *call, size_t i, char ret_name[SC_KEEPER_NA
                               request->name, SC_KEEPER_NAME_MAX);
 }
 
+/* What a rollback makes has the times of the session that it is made for, begun anew. */
+static struct keeper_copy how_to_copy(const struct forking *forking)
+{
+    const struct sc_keeper_request *request = &forking->call->request;
+    const struct keeper_session *old = forking->instead_of;
+    const struct tenant *tenant = forking->from->tenant;
+    struct keeper_copy how = {.from = forking->from, .is_forkable = request->forkable, .is_nameless = old};
+    if (old) {
+        sc_session_times(old->session, &how.idle_ns, &how.total_ns);
+    } else if (request->verb == SC_KEEPER_SESSION_SNAPSHOT) {
+        how.is_snapshot = how.is_forkable = true;
+        how.idle_ns = SNAPSHOT_IDLE_NS;
+        how.total_ns = policy_total_ns(tenant, 0, SNAPSHOT_TOTAL_NS);
+    } else {
+        how.idle_ns = request->idle_ns;
+        how.total_ns = policy_total_ns(tenant, request->total_ns, SC_SESSION_TOTAL_NS);
+    }
+    return how;
+}
+
 static int make_copies(struct forking *forking, size_t n, struct sc_err *err)
 {
     const struct sc_keeper_request *request = &forking->call->request;
-    const bool is_snapshot = request->verb == SC_KEEPER_SESSION_SNAPSHOT;
+    const struct keeper_session *from = forking->from;
+    struct keeper_copy how = how_to_copy(forking);
     for (size_t i = 0; i < n; i++) {
         char name[SC_KEEPER_NAME_MAX + 1] = "";
-        struct keeper_copy how = {.from = forking->from,
-                                  .name = request->name ? name : NULL,
-                                  .idle_ns = is_snapshot ? SNAPSHOT_IDLE_NS : request->idle_ns,
-                                  .total_ns = is_snapshot ? SNAPSHOT_TOTAL_NS : request->total_ns,
-                                  .is_forkable = is_snapshot || request->forkable,
-                                  .is_nameless = forking->instead_of,
-                                  .is_snapshot = is_snapshot};
         int r = request->name ? name_of(forking->call, i, name, err) : 0;
+        how.name = request->name ? name : NULL;
         if (r == 0)
             r = session_open_copy(&how, &forking->copies[i], err);
         if (r < 0)
             return r;
+        if (from->tenant)
+            admission_take(forking->copies[i], &from->need, false);
         forking->copies[i]->metadata = json_incref(request->metadata);
         forking->n_copies++;
     }
@@ -184,6 +195,16 @@ static unsigned others(const struct keeper_session *session, const struct call *
     return n;
 }
 
+static int busy(const struct keeper_session *session, unsigned under_way, const char *what,
+                struct sc_err *err)
+{
+    (void)sc_err_usage(
+        err, "session",
+        "session: %s: %u requests or commands are under way: it can be %s when they have ended", session->id,
+        under_way, what);
+    return err->code = -EBUSY;
+}
+
 static int may_fork(const struct call *call, const struct keeper_session *from, size_t n, struct sc_err *err)
 {
     const struct keeper *keeper = from->keeper;
@@ -192,10 +213,7 @@ static int may_fork(const struct call *call, const struct keeper_session *from, 
     if (r < 0)
         return r;
     if (under_way)
-        return sc_err_set(err, SC_ERR_USAGE, -EBUSY,
-                          "session: %s: %u requests or commands are under way: it can be forked when they have "
-                          "ended",
-                          from->id, under_way);
+        return busy(from, under_way, "forked", err);
     if (keeper->n_sessions + n > keeper->options->sessions)
         return sc_err_set(err, SC_ERR_HOST, -EAGAIN,
                           "session: %u are alive: %zu more are more than this keeper allows; end some, or start "
@@ -208,9 +226,7 @@ static int begin(struct call *call, struct keeper_session *from, struct keeper_s
                  struct sc_err *err)
 {
     struct sc_session *copies[SC_KEEPER_COPIES_MAX];
-    int r = may_fork(call, from, n, err);
-    if (r < 0)
-        return r;
+    int r = 0;
     struct forking *forking = calloc(1, sizeof *forking);
     if (!forking)
         return sc_err_sys(err, -ENOMEM, "fork");
@@ -235,39 +251,52 @@ static int begin(struct call *call, struct keeper_session *from, struct keeper_s
     return 0;
 }
 
-/* Its kind of error is one of these requests' own. */
-static int answer(struct call *call, int r, const struct sc_err *err)
+/* Whether there is room is asked last: who may not fork at all is told that. */
+static int try_to(struct call *call, struct keeper_session *from, struct keeper_session *instead_of, size_t n)
 {
-    if (r < 0)
-        call_finish(call, refusal(err));
+    struct sc_err err = {0};
+    int r = may_fork(call, from, n, &err);
+    char *no = r == 0 && from->tenant ? admission_copies(from, n) : NULL;
+    if (r == 0 && !no)
+        r = begin(call, from, instead_of, n, &err);
+    if (no || r < 0)
+        call_finish(call, no ? no : sc_keeper_reply_refusal(&err));
     return 0;
 }
 
 int fork_start(struct call *call, struct sc_err *err)
 {
     bool is_fork = call->request.verb == SC_KEEPER_SESSION_FORK;
-    size_t n = is_fork && call->request.copies ? call->request.copies : 1;
-    int r = call->session->tenant ? sc_err_usage(err, "session",
-                                                 "session: %s: a tenant's: only users' own can be forked",
-                                                 call->session->id)
-                                  : begin(call, call->session, NULL, n, err);
-    return answer(call, r, err);
+    (void)err;
+    return try_to(call, call->session, NULL, is_fork && call->request.copies ? call->request.copies : 1);
+}
+
+/* The snapshot of a rollback. NULL: there is none that it may be. */
+static struct keeper_session *snapshot_of(const struct call *call)
+{
+    const struct keeper_session *session = call->session;
+    const struct caller caller = {.keeper = session->keeper, .uid = session->owner, .tenant = session->tenant};
+    struct keeper_session *from = session_find(&caller, call->request.snapshot);
+    return from && from->is_snapshot && !from->ending && from->tenant == session->tenant ? from : NULL;
 }
 
 int rollback_start(struct call *call, struct sc_err *err)
 {
-    struct keeper_session *session = call->session;
-    const struct caller caller = {.keeper = session->keeper, .uid = session->owner, .tenant = session->tenant};
-    struct keeper_session *from = session_find(&caller, call->request.snapshot);
+    struct keeper_session *session = call->session, *from = snapshot_of(call);
+    unsigned under_way = others(session, call);
     int r = 0;
-    if (!from || !from->is_snapshot || from->ending || from->tenant)
-        r = sc_err_set(err, SC_ERR_USAGE, -ENOENT, "snapshot: %s: there is none of this name",
-                       call->request.snapshot);
-    else if (from->busy)
-        r = sc_err_set(err, SC_ERR_USAGE, -EBUSY, "snapshot: %s: it %s", from->id, from->busy);
-    else if (others(session, call))
-        r = sc_err_set(err, SC_ERR_USAGE, -EBUSY, "session: %s: requests or commands are under way", session->id);
-    else
-        r = begin(call, from, session, 1, err);
-    return answer(call, r, err);
+    if (!from) {
+        (void)sc_err_usage(err, "snapshot", "snapshot: %s: there is none of this name",
+                           call->request.snapshot);
+        r = err->code = -ENOENT;
+    } else if (from->busy) {
+        r = sc_err_usage(err, "snapshot", "snapshot: %s: it %s", from->id, from->busy);
+        r = err->code = -EBUSY;
+    } else if (under_way) {
+        r = busy(session, under_way, "rolled back", err);
+    }
+    if (r == 0)
+        return try_to(call, from, session, 1);
+    call_finish(call, sc_keeper_reply_refusal(err));
+    return 0;
 }

@@ -182,7 +182,12 @@ void note_session_start(const struct keeper_session *session)
         return;
     json_t *record = json_pack("{s:s, s:o, s:s}", "event", "session.start", "who",
                                who(session->tenant, session->owner, session->key), "session", session->id);
-    if (record && session->subject && json_object_update(record, session->subject) < 0) {
+    int r = record && session->subject ? json_object_update(record, session->subject) : 0;
+    if (r == 0 && *session->parent)
+        r = json_object_set_new(record, "parent", json_string(session->parent));
+    if (r == 0 && *session->snapshot)
+        r = json_object_set_new(record, "snapshot", json_string(session->snapshot));
+    if (r < 0) {
         json_decref(record);
         record = NULL;
     }

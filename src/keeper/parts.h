@@ -86,8 +86,23 @@ void door_look(struct keeper *keeper);
 /* NULL: this request is fine. Else the reply that refuses it. */
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request);
 
+/* The total time of a session: what was asked for, or 0: what is usual, within what the tenant may have.
+ * `tenant` NULL: a user's. */
+uint64_t policy_total_ns(const struct tenant *tenant, uint64_t asked_ns, uint64_t usual_ns);
+
 /* Once, after the template's rules were added to the request's: adds the tenant's. */
 int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_err *err);
+
+/* ---- room.c: what cells take of their tenant's quota ---- */
+
+/* Now, and when nothing else of the tenant's is there. */
+bool room_has(const struct tenant *tenant, const struct need *need);
+bool room_may_ever(const struct sc_quota *quota, const struct need *need);
+void room_need_of(const struct sc_limits *limits, struct need *ret_need);
+/* Of a request's cell, by the limits that it will have; its template is applied. */
+int room_need(struct sc_keeper_request *request, struct need *ret_need, struct sc_err *err);
+/* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. */
+char *room_refuse(const struct sc_quota *quota, const struct need *need);
 
 /* ---- admission.c: whose turn it is ---- */
 
@@ -103,6 +118,9 @@ char *admission_rate(const struct caller *caller);
  * now or later. */
 void admission_ask(const struct caller *caller, struct peer *peer, uint16_t channel,
                    struct sc_keeper_request *request);
+/* NULL: a tenant's session may be copied so many times now, as copies do not wait. Else the reply that
+ * refuses it. */
+char *admission_copies(const struct keeper_session *from, size_t n);
 /* The session has its cell. */
 void admission_take(struct keeper_session *session, const struct need *need, bool once);
 /* Its cell is gone. Nothing happens when it was not taken. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
 
@@ -96,22 +97,39 @@ int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_
     return sc_net_from_json(ceiling, rules, "tenants.network", err);
 }
 
+/* Of whatever request makes a session. */
+static char *refuse_session(const struct sc_quota *quota, const struct sc_keeper_request *request)
+{
+    char why[100];
+    if (!quota->forkable && (request->spec.forkable || request->forkable))
+        return forbidden(request->forkable ? "forkable" : "spec.forkable",
+                         "not allowed to this tenant: forkable sessions have fewer walls");
+    if (request->total_ns <= quota->session_ns)
+        return NULL;
+    snprintf(why, sizeof why, "%llu: at most %llu are allowed to this tenant",
+             (unsigned long long)(request->total_ns / SC_NS_PER_MS),
+             (unsigned long long)(quota->session_ns / SC_NS_PER_MS));
+    return forbidden("total_ms", why);
+}
+
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request)
 {
     const struct sc_spec *spec = &request->spec;
+    char *refusal = refuse_session(quota, request);
+    if (refusal)
+        return refusal;
     if (request->verb != SC_KEEPER_ONCE && request->verb != SC_KEEPER_SESSION_START)
         return has_rule_file(&spec->validate) ? forbidden("validate.rules", NOT_YOURS) : NULL;
-    char *refusal = refuse_places(spec);
+    refusal = refuse_places(spec);
     if (!refusal)
         refusal = refuse_template(quota, spec);
     if (!refusal && (spec->allow_degraded & ~quota->allow_degraded))
         refusal = forbidden("spec.allow_degraded", "weaker than this tenant may accept");
-    if (!refusal && request->total_ns > quota->session_ns) {
-        char why[100];
-        snprintf(why, sizeof why, "%llu: at most %llu are allowed to this tenant",
-                 (unsigned long long)(request->total_ns / SC_NS_PER_MS),
-                 (unsigned long long)(quota->session_ns / SC_NS_PER_MS));
-        refusal = forbidden("total_ms", why);
-    }
     return refusal;
+}
+
+uint64_t policy_total_ns(const struct tenant *tenant, uint64_t asked_ns, uint64_t usual_ns)
+{
+    uint64_t total = asked_ns ? asked_ns : usual_ns;
+    return tenant ? sc_min_u64(total, tenant->quota->session_ns) : total;
 }

@@ -28,6 +28,7 @@ static const struct sc_quota STANDARD = {
     .burst = 100,
     .queued = 64,
     .session_ns = (uint64_t)SC_KEEPER_TOTAL_MS_MAX * SC_NS_PER_MS,
+    .forkable = true,
 };
 
 /* A number in a row: how many of our unit one of the file's is, and what is allowed there. */
@@ -104,13 +105,14 @@ static int read_network(struct sc_quota *quota, const json_t *value, const char 
 
 static int unknown_field(const char *path, const char *name, struct sc_err *err)
 {
-    const char *names[N_NUMBERS + 5];
+    const char *names[N_NUMBERS + 6];
     size_t n = 0;
     for (size_t i = 0; i < N_NUMBERS; i++)
         names[n++] = NUMBERS[i].name;
     names[n++] = "templates";
     names[n++] = "allow_degraded";
     names[n++] = "operator";
+    names[n++] = "forkable";
     names[n++] = "network";
     names[n] = NULL;
     return sc_json_unknown_field(path, name, names, err);
@@ -126,6 +128,8 @@ static int read_field(struct sc_quota *quota, const char *name, const json_t *va
         return read_templates(quota, value, path, err);
     if (!strcmp(name, "network"))
         return read_network(quota, value, path, err);
+    if (!strcmp(name, "forkable"))
+        return sc_json_read_bool(&quota->forkable, value, path, err);
     if (!strcmp(name, "operator"))
         return sc_json_read_bool(&quota->is_operator, value, path, err);
     if (!strcmp(name, "allow_degraded")) {

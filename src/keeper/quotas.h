@@ -26,6 +26,7 @@ struct sc_quota {
     uint64_t queued;         /* waiting at once */
     uint64_t session_ns;     /* the longest total time of a session */
     uint32_t allow_degraded; /* enum sc_degrade: what its requests may accept */
+    bool forkable;           /* its sessions may be */
     bool is_operator;        /* sees what all tenants do in metrics and events */
     bool some_templates;     /* only those of `templates`, and never none at all … */
     struct sc_strv templates;

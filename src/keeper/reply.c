@@ -89,6 +89,18 @@ char *sc_keeper_reply_err(const struct sc_err *err)
     return sc_keeper_reply_error(kinds[err->kind], err->field, err->message);
 }
 
+char *sc_keeper_reply_refusal(const struct sc_err *err)
+{
+    static const struct {
+        int code;
+        const char *kind;
+    } rows[] = {{-EBUSY, "busy"}, {-EOPNOTSUPP, "not_forkable"}, {-ENOENT, "not_found"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && err->kind == SC_ERR_USAGE; i++)
+        if (err->code == rows[i].code)
+            return sc_keeper_reply_error(rows[i].kind, err->field, err->message);
+    return sc_keeper_reply_err(err);
+}
+
 char *sc_keeper_reply_file_error(int code, const char *object)
 {
     char shown[400], message[600];

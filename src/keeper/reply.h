@@ -21,6 +21,9 @@ char *sc_keeper_reply_error(const char *kind, const char *field, const char *mes
 /* The same with "retry_after_ms". */
 char *sc_keeper_reply_later(const char *kind, const char *message, uint64_t retry_ms);
 char *sc_keeper_reply_err(const struct sc_err *err);
+/* The same where it is about a session's present state: -EBUSY, -EOPNOTSUPP (it cannot be forked) and -ENOENT
+ * have kinds of their own. */
+char *sc_keeper_reply_refusal(const struct sc_err *err);
 /* What the cell's own files answered: kind "file", with the errno's name as "code". `object` is said from
  * inside. */
 char *sc_keeper_reply_file_error(int code, const char *object);

@@ -48,6 +48,7 @@ enum field_bit {
     F_NETWORK = 1 << 24,
     F_COPIES = 1 << 25,
     F_SNAPSHOT = 1 << 26,
+    F_ITSELF = 1 << 27, /* the snapshot that the request is about */
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -63,6 +64,7 @@ struct row {
 
 #define SESSION SC_KEEPER_NEEDS_SESSION
 #define ON_PATH (SESSION | SC_KEEPER_NEEDS_PATH)
+#define ON_SNAPSHOT (SESSION | SC_KEEPER_OF_SNAPSHOTS | SC_KEEPER_ONLY_SNAPSHOTS)
 #define PATH_FIELDS (F_SESSION | F_PATH)
 
 static const struct row REQUESTS[] = {
@@ -78,11 +80,14 @@ static const struct row REQUESTS[] = {
     {"session.network", SC_KEEPER_SESSION_NETWORK, BOTH, SESSION, F_SESSION | F_NETWORK},
     {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
      F_SESSION},
-    {"session.fork", SC_KEEPER_SESSION_FORK, SC_KEEPER_CLIENT, SESSION | SC_KEEPER_OF_SNAPSHOTS,
+    {"session.fork", SC_KEEPER_SESSION_FORK, BOTH, SESSION | SC_KEEPER_OF_SNAPSHOTS,
      F_SESSION | F_NAME | F_TIMES | F_COPIES},
-    {"session.snapshot", SC_KEEPER_SESSION_SNAPSHOT, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_NAME},
-    {"session.rollback", SC_KEEPER_SESSION_ROLLBACK, SC_KEEPER_CLIENT, SESSION | SC_KEEPER_NEEDS_SNAPSHOT,
+    {"session.snapshot", SC_KEEPER_SESSION_SNAPSHOT, BOTH, SESSION, F_SESSION | F_NAME},
+    {"session.rollback", SC_KEEPER_SESSION_ROLLBACK, BOTH, SESSION | SC_KEEPER_NEEDS_SNAPSHOT,
      F_SESSION | F_SNAPSHOT},
+    {"snapshot.start", SC_KEEPER_SESSION_FORK, BOTH, ON_SNAPSHOT, F_ITSELF | F_NAME | F_TIMES | F_COPIES},
+    {"snapshot.info", SC_KEEPER_SESSION_INFO, BOTH, ON_SNAPSHOT | SC_KEEPER_WHILE_ENDING, F_ITSELF},
+    {"snapshot.end", SC_KEEPER_SESSION_END, BOTH, ON_SNAPSHOT | SC_KEEPER_WHILE_ENDING, F_ITSELF},
     {"session.pause", SC_KEEPER_SESSION_PAUSE, SC_KEEPER_CLIENT, SESSION, F_SESSION | F_MEMORY},
     {"session.resume", SC_KEEPER_SESSION_RESUME, SC_KEEPER_CLIENT, SC_KEEPER_NAMES_PAUSED,
      F_SESSION | F_TIMES},
@@ -351,6 +356,7 @@ static const struct field_row FIELDS[] = {
     {"offset", F_RANGE, read_size, OFFSET(offset)},
     {"length", F_RANGE, read_size, OFFSET(length)},
     {"snapshot", F_SNAPSHOT, read_name, OFFSET(snapshot)},
+    {"snapshot", F_ITSELF, read_name, OFFSET(session)},
     {"copies", F_COPIES, read_copies, OFFSET(copies)},
     {"forkable", F_COPIES, sc_field_bool, OFFSET(forkable)},
     {"parents", F_PARENTS, sc_field_bool, OFFSET(parents)},

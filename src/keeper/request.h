@@ -48,11 +48,12 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_COMMAND = 1 << 4,
     SC_KEEPER_NEEDS_CONTEXT = 1 << 5,
     SC_KEEPER_NEEDS_PROCESS = 1 << 6,
-    SC_KEEPER_WITHOUT_AS = 1 << 8,   /* of a gate: asks for nobody in particular */
-    SC_KEEPER_NAMES_PAUSED = 1 << 9, /* names a session that is paused */
+    SC_KEEPER_WITHOUT_AS = 1 << 8,    /* of a gate: asks for nobody in particular */
+    SC_KEEPER_NAMES_PAUSED = 1 << 9,  /* names a session that is paused */
     SC_KEEPER_OF_SNAPSHOTS = 1 << 10, /* also allowed of snapshots */
     SC_KEEPER_NEEDS_SNAPSHOT = 1 << 11,
-    SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
+    SC_KEEPER_ONLY_SNAPSHOTS = 1 << 12, /* its session, which it names by "snapshot", must be one */
+    SC_KEEPER_WHILE_ENDING = 1 << 7,    /* also allowed when the session's end was asked for already */
 };
 
 struct sc_keeper_request {
@@ -95,6 +96,8 @@ struct sc_keeper_request {
 int sc_keeper_request_read(struct sc_keeper_request *request, const char *text, size_t len,
                            struct sc_err *err);
 const char *sc_keeper_request_name(const struct sc_keeper_request *request);
+/* The field in which it names what it is about. */
+const char *sc_keeper_request_subject(const struct sc_keeper_request *request);
 void sc_keeper_request_fini(struct sc_keeper_request *request);
 
 #define SC_KEEPER_PRIORITY_STANDARD 5

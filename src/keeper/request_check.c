@@ -21,6 +21,11 @@ static const struct missing {
     {SC_KEEPER_NEEDS_CONTEXT, OFFSET(context), "context"},
 };
 
+const char *sc_keeper_request_subject(const struct sc_keeper_request *request)
+{
+    return request->needs & SC_KEEPER_ONLY_SNAPSHOTS ? "snapshot" : "session";
+}
+
 static int missing(const char *name, struct sc_err *err)
 {
     return sc_err_usage(err, name, "%s: is missing", name);
@@ -80,7 +85,8 @@ int sc_keeper_request_check(const struct sc_keeper_request *request, struct sc_e
     for (size_t i = 0; i < sizeof TEXTS_NEEDED / sizeof *TEXTS_NEEDED; i++) {
         const struct missing *text = &TEXTS_NEEDED[i];
         if ((request->needs & text->need) && !*(char **)((char *)request + text->offset))
-            return missing(text->name, err);
+            return missing(
+                text->need == SC_KEEPER_NEEDS_SESSION ? sc_keeper_request_subject(request) : text->name, err);
     }
     if ((request->needs & SC_KEEPER_NEEDS_COMMAND) && !request->spec.command)
         return missing("command", err);

@@ -356,7 +356,8 @@ int session_open_paused(const struct caller *caller, struct sc_keeper_request *r
 int session_open_copy(const struct keeper_copy *how, struct keeper_session **ret_session, struct sc_err *err)
 {
     struct keeper_session *from = how->from, *session = NULL;
-    const struct caller caller = {.keeper = from->keeper, .uid = from->owner, .tenant = from->tenant};
+    struct caller caller = {.keeper = from->keeper, .uid = from->owner, .tenant = from->tenant};
+    memcpy(caller.key, from->key, sizeof caller.key);
     const struct sc_session_options options = {.idle_ns = how->idle_ns, .total_ns = how->total_ns};
     int r = make_session(&caller, &session, err);
     if (!session)

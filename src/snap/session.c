@@ -219,6 +219,12 @@ int sc_session_adopt(struct sc_session *session, const struct sc_session_options
     return 0;
 }
 
+void sc_session_times(const struct sc_session *session, uint64_t *ret_idle_ns, uint64_t *ret_total_ns)
+{
+    *ret_idle_ns = session->options.idle_ns;
+    *ret_total_ns = session->options.total_ns;
+}
+
 bool sc_session_is_forkable(const struct sc_session *session)
 {
     return session->is_forkable;

@@ -136,6 +136,8 @@ typedef void sc_session_forked(void *userdata, int r, const struct sc_err *err);
  * which are all stepped by this thread; until then nothing else may be asked of them. */
 int sc_session_fork(struct sc_session *session, struct sc_session *const *copies, size_t n_copies,
                     sc_session_forked *done, void *userdata, struct sc_err *err);
+/* The times that it was opened with. */
+void sc_session_times(const struct sc_session *session, uint64_t *ret_idle_ns, uint64_t *ret_total_ns);
 /* Whether it was started so that it can be. */
 bool sc_session_is_forkable(const struct sc_session *session);
 /* Another owner takes it, with other events; its clocks start anew. */

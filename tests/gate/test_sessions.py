@@ -101,10 +101,6 @@ def test_no_such_session(shared):
         shared(method, "/v1/sessions/none" + path, body).problem(404, "not_found", "session")
 
 
-def test_copies_are_not_served_yet(shared, session):
-    for word in ("/fork", "/snapshot"):
-        shared.post(session + word, {}).problem(501, "unsupported")
-
 
 def test_metrics(shared, session):
     told = shared.get(session + "/metrics").json()

@@ -58,6 +58,8 @@ static void sessions(void **state)
     assert_null(request.name);
     assert_int_equal(request.idle_ns, 0);
     well("{\"request\": \"session.end\", \"session\": \"x\"}");
+    well("{\"request\": \"snapshot.end\", \"snapshot\": \"x\"}");
+    well("{\"request\": \"snapshot.start\", \"snapshot\": \"x\", \"copies\": 64, \"forkable\": true}");
     assert_string_equal(request.session, "x");
 }
 
@@ -233,6 +235,9 @@ static void names_and_forms(void **state)
     refused("{\"request\": null}", "request", "a string");
     refused("{\"request\": \"sesion.list\"}", "request", "did you mean session.list");
     refused("{\"request\": \"session.list\", \"session\": \"x\"}", "session", "unknown field");
+    refused("{\"request\": \"snapshot.end\"}", "snapshot", "is missing");
+    refused("{\"request\": \"snapshot.info\", \"session\": \"x\"}", "session", "unknown field");
+    refused("{\"request\": \"snapshot.start\", \"snapshot\": \"x\", \"copies\": 65}", "copies", "1 to 64");
     refused("{\"request\": \"session.info\", \"sesion\": \"x\"}", "sesion", "did you mean session");
     refused("{\"request\": \"session.info\", \"session\": \"a b\"}", "session", "letters");
     refused("{\"request\": \"session.info\", \"session\": 7}", "session", "a string");
