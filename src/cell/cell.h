@@ -43,6 +43,8 @@ void sc_works_free(struct sc_works *works);
 /* Makes `cells` cells ahead, up to the point where a program could start in them, and removes the empty
  * groups of ended ones. Each is used once. */
 int sc_works_ready(struct sc_works *works, unsigned cells, struct sc_err *err);
+/* Ended cells whose groups, namespaces and descriptors are still there; sc_works_ready() removes them. */
+size_t sc_works_ended(const struct sc_works *works);
 
 /* One run in one fresh cell. 0: `result` tells everything, also SC_STATUS_SANDBOX_ERROR. `queue_ns` is how
  * long the caller waited before. */

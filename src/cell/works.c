@@ -78,6 +78,11 @@ void sc_works_release(struct sc_works *works, struct sc_cell *cell)
     cell->space = SC_SPACE_NONE;
 }
 
+size_t sc_works_ended(const struct sc_works *works)
+{
+    return works->n_graves;
+}
+
 int sc_works_bury(struct sc_works *works, struct sc_err *err)
 {
     int r = 0;

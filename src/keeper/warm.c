@@ -216,6 +216,31 @@ static void give_back(struct keeper *keeper)
     arm(keeper->refill, sc_now_ns() + PRESSED_NS);
 }
 
+/* True: something was there to be removed. */
+static bool clear(struct sc_works *works)
+{
+    struct sc_err err = {0};
+    if (!works || sc_works_ended(works) == 0)
+        return false;
+    (void)sc_works_ready(works, 0, &err);
+    return true;
+}
+
+/* What ended cells left behind goes when there is nothing else to do, one shape's in a turn: a keeper at
+ * rest holds nothing of those that it had. False: nothing is left. */
+static bool clear_away(struct keeper *keeper)
+{
+    struct shape *shape;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (clear(shape->works) || clear(shape->fork_works)) {
+            wait_for_quiet(keeper);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void refill(evutil_socket_t fd, short what, void *userdata)
 {
     struct keeper *keeper = userdata;
@@ -225,7 +250,8 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
     if (is_busy(keeper))
         return; /* its answer calls again */
     if (admission_is_pressed(keeper)) {
-        give_back(keeper);
+        if (!clear_away(keeper))
+            give_back(keeper);
         return;
     }
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
@@ -239,8 +265,10 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
         arm_pool(shape);
         /* The groups of ended cells go now, not when a request waits. */
         (void)sc_works_ready(shape->works, 0, &err);
+        wait_for_quiet(keeper); /* for what is left to clear away */
         return;
     }
+    clear_away(keeper);
 }
 
 int warm_open(struct keeper *keeper)

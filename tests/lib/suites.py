@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import forks
 from counts import Counts, failure, from_junit, skip, strict
@@ -20,10 +21,12 @@ def in_ci():
     return os.environ.get("CI") == "true"
 
 
-def run(line, limit_s, place=None, env=None, cwd=None):
-    """Exit status, or None after the time limit; then nothing of the suite is left running. `env` is the whole of it."""
+def run(line, limit_s, place=None, env=None, cwd=None, output=None):
+    """Exit status, or None after the time limit; then nothing of the suite is left running. `env` is the whole of it, `output` a
+    file for what it says."""
     env = env or (place.environment() if place else None)
-    child = subprocess.Popen(line, env=env, cwd=cwd, start_new_session=True, **(place.identity() if place else {}))
+    child = subprocess.Popen(line, env=env, cwd=cwd, start_new_session=True, stdout=output,
+                             stderr=subprocess.STDOUT if output else None, **(place.identity() if place else {}))
     try:
         return child.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -221,15 +224,24 @@ def outside_corpus(tree, driver):
     return suite
 
 
-def soak(top, build, places):
+def told(name, line, limit_s, place):
+    """One program whose last words stand in the failure, too, so that whoever reads only the end has them."""
+    print("--- " + name, flush=True)
+    with tempfile.TemporaryFile("w+b") as out:
+        status = run(line, limit_s, place, cwd="/", output=out)
+        out.seek(0)
+        said = out.read().decode(errors="replace")
+    print(said, end="", flush=True)
+    return Counts(passed=1) if status == 0 else failure("%s: status %s: %s" % (name, status, " | ".join(said.splitlines()[-8:])))
+
+
+def soak(_top, _build, places):
     counts = Counts()
     for place in places:
-        print("--- soak (%s)" % place.name, flush=True)
-        status = run([PYTHON, os.path.join(place.tests, "soak/soak.py")], 10 * MINUTE, place, cwd="/")
-        counts.add(Counts(passed=1) if status == 0 else failure("soak (%s)" % place.name))
+        counts.add(told("soak (%s)" % place.name, [PYTHON, os.path.join(place.tests, "soak/soak.py")], 10 * MINUTE, place))
         # Short: hours are for those who ask for them.
-        status = run([PYTHON, os.path.join(place.tests, "soak/service.py"), "--minutes", "0.5"], 5 * MINUTE, place, cwd="/")
-        counts.add(Counts(passed=1) if status == 0 else failure("soak of the service (%s)" % place.name))
+        counts.add(told("soak of the service (%s)" % place.name,
+                        [PYTHON, os.path.join(place.tests, "soak/service.py"), "--minutes", "0.5"], 5 * MINUTE, place))
     return counts
 
 
