@@ -243,58 +243,6 @@ static void note_denial(void *userdata, const struct sc_filter_notice *rule, con
         live->events.denial(live->events.userdata, denial);
 }
 
-static void note_network(void *userdata, const char *action, const char *resource, const char *rule,
-                         const char *hint, uint64_t count)
-{
-    struct sc_live *live = userdata;
-    live->told.n_denials = 0;
-    const struct sc_denial *denial =
-        sc_result_deny_many(&live->told, "network", action, resource, rule, hint, count);
-    if (live->events.denial)
-        live->events.denial(live->events.userdata, denial);
-}
-
-/* A cell whose network could not be sealed ends. One whose egress process dies later has no network any more:
- * reports tell of that. */
-static void on_egress(struct sc_live *live)
-{
-    struct sc_egress *egress = &live->cell.egress;
-    bool was_ready = egress->ready;
-    if (sc_egress_listen(egress, note_network, live))
-        return;
-    live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED; /* closing it did that */
-    if (!was_ready && !egress->ready)
-        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "%s",
-                    *egress->failed ? egress->failed : "the egress process did not start");
-}
-
-void sc_live_network(struct sc_live *live, struct sc_result *result)
-{
-    int fd = live->cell.egress.control;
-    sc_egress_report(&live->cell.egress, result, note_network, live);
-    if (fd >= 0 && live->cell.egress.control < 0)
-        live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
-}
-
-/* Cells made later of the same works, as forks of this one, have the same rules. */
-int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
-{
-    struct sc_egress *egress = &live->cell.egress;
-    if (egress->pid == 0 && net->mode == SC_NET_NONE)
-        return 0; /* as it is already */
-    if (egress->pid == 0 || egress->control < 0)
-        return sc_err_usage(err, "network",
-                            "network: this cell was made without one, or has lost it: allowed "
-                            "with a cell that was started with a network");
-    int r = sc_egress_kit_set(&live->works->egress, net, err);
-    if (r == 0)
-        r = sc_egress_change(egress, &live->works->egress, live->cell.space.net_ns, live->works->tmpl.user_ns,
-                             note_network, live, err);
-    if (egress->control < 0)
-        live->watched[SC_LIVE_EGRESS] = SC_LIVE_UNWATCHED;
-    return r;
-}
-
 /* ---- clocks ---- */
 
 uint64_t sc_live_next_ns(const struct sc_live *live)
@@ -375,7 +323,7 @@ int sc_live_step(struct sc_live *live, struct sc_err *err)
     if (seen[SC_LIVE_NOTICE_FORK] && live->fork_notices.listener >= 0)
         on_notice(live, SC_LIVE_NOTICE_FORK, seen[SC_LIVE_NOTICE_FORK]);
     if (seen[SC_LIVE_EGRESS] && live->cell.egress.control >= 0)
-        on_egress(live);
+        sc_live_hear_egress(live);
     if (seen[SC_LIVE_MEMORY])
         on_memory_event(live);
     if (seen[SC_LIVE_PIDFD])

@@ -161,6 +161,9 @@ void sc_live_network(struct sc_live *live, struct sc_result *result);
 /* Other rules of the network, from now on: what they do not allow is cut. Only of a cell that has one. When
  * it fails for another reason than a usage error, the cell has no network any more. */
 int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err);
+/* The same for a cell that nobody has used yet, and for no other of its works. Waits until its egress process
+ * is sealed. */
+int sc_live_take_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err);
 /* How often the kernel refused, or killed for memory, since the cell was made: who compares two of these
  * knows what happened between. */
 struct sc_live_counts {

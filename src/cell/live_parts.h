@@ -221,4 +221,7 @@ void sc_live_ops_abandon(struct sc_live *live);
 /* Those whose writes had to wait for the queue. */
 void sc_live_ops_room(struct sc_live *live);
 
+/* live_network.c: it said something, or is gone. */
+void sc_live_hear_egress(struct sc_live *live);
+
 #endif

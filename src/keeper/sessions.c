@@ -157,20 +157,48 @@ static int open_cell(struct keeper_session *session, const struct sc_keeper_requ
     return watch(session, err);
 }
 
-/* From its shape's pool, or made now: at once where the pool's cells do not last. */
-static int open_once_cell(struct keeper_session *session, struct sc_err *err)
+static const struct sc_session_options ONCE_OPTIONS = {
+    .idle_ns = ONCE_NS, .total_ns = 2 * ONCE_NS, .end_on_memory = true};
+
+/* From its shape's pool, and with its network's rules. One whose egress process is gone serves nobody: as if
+ * there was none. */
+static void take_once_cell(struct keeper_session *session, const struct sc_net *net)
 {
-    const struct sc_session_options options = {
-        .idle_ns = ONCE_NS, .total_ns = 2 * ONCE_NS, .end_on_memory = true};
     const struct sc_session_events events = {.userdata = session, .ended = on_ended};
-    struct shape *shape = session->shape;
     struct sc_pool_origin origin = {0};
-    if (session->cells_lost < PARKED_TRIES)
-        session->session = shape_take(shape, &options, &events, &origin);
-    session->start = session->session ? origin.kind : SC_START_COLD;
+    struct sc_err err = {0};
+    session->session = shape_take(session->shape, &ONCE_OPTIONS, &events, &origin);
+    if (!session->session)
+        return;
+    if (net->mode != SC_NET_NONE && sc_session_take_network(session->session, net, &err) < 0) {
+        sc_session_close(session->session);
+        session->session = NULL;
+        return;
+    }
+    session->start = origin.kind;
     session->parked_ns = origin.parked_ns;
     session->zygote_age_ns = origin.zygote_age_ns;
-    int r = session->session ? 0 : sc_session_open(shape->works, &options, &events, &session->session, err);
+}
+
+/* A shape that serves this request only has its rules already. */
+static int make_once_cell(struct keeper_session *session, const struct sc_net *net, struct sc_err *err)
+{
+    const struct sc_session_events events = {.userdata = session, .ended = on_ended};
+    struct sc_works *works = session->shape->works;
+    session->start = SC_START_COLD;
+    return session->shape->key && net->mode != SC_NET_NONE
+               ? sc_session_open_networked(works, net, &ONCE_OPTIONS, &events, &session->session, err)
+               : sc_session_open(works, &ONCE_OPTIONS, &events, &session->session, err);
+}
+
+/* From its shape's pool, or made now: at once where the pool's cells do not last. */
+static int open_once_cell(struct keeper_session *session, const struct sc_net *net, struct sc_err *err)
+{
+    int r = 0;
+    if (session->cells_lost < PARKED_TRIES)
+        take_once_cell(session, net);
+    if (!session->session)
+        r = make_once_cell(session, net, err);
     return r < 0 ? r : watch(session, err);
 }
 
@@ -278,7 +306,7 @@ int session_open_once(const struct caller *caller, struct sc_keeper_request *req
         session->subject = note_subject(&request->spec);
     r = shape_get(caller, &request->spec, &session->shape, err);
     if (r == 0)
-        r = open_once_cell(session, err);
+        r = open_once_cell(session, &request->spec.net, err);
     return add_session(session, r, ret_session);
 }
 
@@ -303,7 +331,8 @@ static void inherit(struct keeper_session *session, struct keeper_session *lost)
 }
 
 /* The next cell for a run that `lost` has lost. It takes its place: their number is not asked about. */
-static int open_next(struct keeper_session *lost, struct keeper_session **ret_session, struct sc_err *err)
+static int open_next(struct keeper_session *lost, const struct call *call,
+                     struct keeper_session **ret_session, struct sc_err *err)
 {
     const struct caller caller = {.keeper = lost->keeper, .uid = lost->owner, .tenant = lost->tenant};
     struct keeper_session *session = session_new(&caller);
@@ -313,7 +342,7 @@ static int open_next(struct keeper_session *lost, struct keeper_session **ret_se
     session->cells_lost = lost->cells_lost + 1;
     session->shape = lost->shape;
     session->shape->users++;
-    return add_session(session, open_once_cell(session, err), ret_session);
+    return add_session(session, open_once_cell(session, &call->request.spec.net, err), ret_session);
 }
 
 void session_serve_again(struct keeper_session *lost)
@@ -324,7 +353,7 @@ void session_serve_again(struct keeper_session *lost)
     if (!call)
         return;
     lost->unserved = NULL;
-    if (open_next(lost, &session, &err) < 0 || !session) {
+    if (open_next(lost, call, &session, &err) < 0 || !session) {
         call_finish(call, sc_keeper_reply_err(&err));
         return;
     }

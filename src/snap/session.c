@@ -132,7 +132,8 @@ static int open_cell(struct sc_session *session, struct sc_err *err)
     };
     if (!session->above)
         return sc_live_open(session->works, &cell, &session->live, err);
-    int r = sc_live_open_child(session->works, session->above->live, session->is_forkable, &cell, &session->live, err);
+    int r = sc_live_open_child(session->works, session->above->live, session->is_forkable, &cell,
+                               &session->live, err);
     if (r == 0)
         session->above->n_below++;
     return r;
@@ -189,6 +190,25 @@ int sc_session_open(struct sc_works *works, const struct sc_session_options *opt
                     struct sc_err *err)
 {
     return open_session(works, NULL, FIRST, options, events, ret_session, err);
+}
+
+int sc_session_open_networked(struct sc_works *works, const struct sc_net *net,
+                              const struct sc_session_options *options,
+                              const struct sc_session_events *events, struct sc_session **ret_session,
+                              struct sc_err *err)
+{
+    const struct sc_egress_kit kept = works->egress;
+    struct sc_egress_kit own = SC_EGRESS_KIT_NONE;
+    int r = sc_egress_kit_set(&own, net, err);
+    if (r < 0)
+        return r;
+    /* For this one cell: its rules and credentials are nobody else's. */
+    works->egress = own;
+    works->egress.image = kept.image;
+    r = sc_session_open(works, options, events, ret_session, err);
+    works->egress = kept;
+    sc_egress_kit_close(&own);
+    return r;
 }
 
 int sc_session_open_below(struct sc_works *works, struct sc_session *above,
@@ -373,4 +393,9 @@ int sc_session_cancel(struct sc_session *session, uint32_t id)
 int sc_session_set_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err)
 {
     return sc_live_set_network(session->live, net, err);
+}
+
+int sc_session_take_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err)
+{
+    return sc_live_take_network(session->live, net, err);
 }

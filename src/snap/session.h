@@ -39,6 +39,11 @@ struct sc_session_events {
 int sc_session_open(struct sc_works *works, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err);
+/* The same with rules of its own, where the works' plan has a network. */
+int sc_session_open_networked(struct sc_works *works, const struct sc_net *net,
+                              const struct sc_session_options *options,
+                              const struct sc_session_events *events, struct sc_session **ret_session,
+                              struct sc_err *err);
 /* The same in a cell below `above`, which is of the same works, of a forkable plan. It ends with it, and must
  * be closed before it. */
 int sc_session_open_below(struct sc_works *works, struct sc_session *above,
@@ -117,8 +122,8 @@ int sc_session_fork_runner(struct sc_session *session, enum sc_lang lang, enum s
                            struct sc_err *err);
 /* False also when the fork failed, and an interpreter was started in its place. */
 bool sc_session_is_forked(const struct sc_session *session, enum sc_lang lang, enum sc_mode mode);
-/* Sessions below it that are not closed. A session with some ends as any, but its cell stays, without programs:
- * it is to be stepped on, and closed after them. */
+/* Sessions below it that are not closed. A session with some ends as any, but its cell stays, without
+ * programs: it is to be stepped on, and closed after them. */
 unsigned sc_session_below(const struct sc_session *session);
 /* 1: it waits for its run, or to be forked; 0: not yet; -ESRCH: it, or the cell, is gone; -EBADMSG: its
  * prelude failed, as sc_session_trouble tells. */
@@ -172,8 +177,9 @@ int sc_session_check(struct sc_session *session, enum sc_lang lang, const char *
 int sc_session_cancel(struct sc_session *session, uint32_t task);
 /* Forgets a context's state: its interpreter is killed, the next run starts a new one. -ENOENT. */
 int sc_session_restart(struct sc_session *session, const char *context);
-/* As sc_live_set_network. */
+/* As sc_live_set_network, sc_live_take_network. */
 int sc_session_set_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err);
+int sc_session_take_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err);
 /* Heap JSON text: contexts, tasks, age, time left, usage. NULL when memory ran out. */
 char *sc_session_describe(const struct sc_session *session);
 

@@ -83,8 +83,6 @@ const char *sc_shape_misfit(const struct sc_spec *spec)
         return "a program's file";
     if (spec->n_outs)
         return "artifacts";
-    if (spec->net.mode != SC_NET_NONE)
-        return "a network";
     for (size_t i = 0; i < sc_shape_own_env(spec); i++)
         if (!sc_shape_env_fits(spec->env.v[i], spec->lang))
             return "a variable that is read when the interpreter starts";
@@ -145,6 +143,9 @@ int sc_shape_of(const struct sc_spec *spec, const struct sc_recipe *recipe, stru
     shape.outs = NULL;
     shape.n_outs = 0;
     shape.validate = (struct sc_validate){0};
+    /* One, or none: what it may reach is said when the cell is taken. */
+    bool has_network = spec->net.mode != SC_NET_NONE;
+    shape.net = (struct sc_net){.given = has_network, .mode = has_network ? SC_NET_RULES : SC_NET_NONE};
     shape.limits_given = 0; /* by whom, no cell can tell */
     open_limits(spec, &shape.limits);
     int r = sc_spec_copy(&shape, ret_spec);

@@ -195,6 +195,11 @@ int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct s
     return sc_err_usage(err, "network", "network: none here");
 }
 
+int sc_live_take_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
+{
+    return sc_live_set_network(live, net, err);
+}
+
 void sc_live_usage(const struct sc_live *live, struct sc_usage *ret_usage)
 {
     (void)live;

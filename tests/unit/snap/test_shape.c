@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "snap/shape.h"
 
 static struct sc_spec spec;
@@ -103,6 +105,27 @@ static void what_belongs_to_the_cell(void **state)
     char *before = key();
     set("language", "bash");
     expect(before, false);
+}
+
+/* The cell has one or none; what may be reached, and with which credential, is the request's. */
+static void a_network(void **state)
+{
+    (void)state;
+    static const char rules[] = "{\"rules\": [{\"allow\": \"example.org:80\", \"credential\": "
+                                "{\"header\": \"X-Key\", \"value\": \"secret\"}}]}";
+    char *without = key();
+    json_t *value = json_loads(rules, 0, NULL);
+    assert_int_equal(sc_net_from_json(&spec.net, value, "network", &err), 0);
+    json_decref(value);
+    assert_null(sc_shape_misfit(&spec));
+    char *before = key();
+    assert_null(strstr(before, "secret"));
+    assert_null(strstr(before, "example"));
+    expect(without, false);
+    sc_net_fini(&spec.net);
+    spec.net = (struct sc_net){0};
+    add("allow", "example.net");
+    expect(before, true);
 }
 
 /* Without a group to count in, a process has its limit of processor time from its start. */
@@ -236,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_belongs_to_one_request),
         TEST(what_belongs_to_the_cell),
+        TEST(a_network),
         TEST(processor_time_of_each_process),
         TEST(another_folder_at_the_same_path),
         TEST(variables),
