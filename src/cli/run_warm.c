@@ -16,6 +16,9 @@ static int check_mode(const struct sc_spec *spec, struct sc_err *err)
         return sc_err_usage(err, "mode", "mode: plain: allowed with --warm are rich, restricted");
     if (spec->command)
         return sc_err_usage(err, "warm", "warm: a command: allowed with --warm is a FILE, - or -c CODE");
+    if (spec->args.n) /* reading the program would lose them */
+        return sc_err_usage(err, "args", "args: %s: code in mode %s has no arguments", spec->args.v[0],
+                            sc_mode_name(spec->mode));
     if (spec->n_outs)
         return sc_err_usage(err, "out", "out: not allowed with --warm");
     return 0;

@@ -196,6 +196,15 @@ def test_mode_plain_is_refused(usage):
     assert done.returncode == 2 and b"allowed with --warm" in done.stderr
 
 
+@pytest.mark.parametrize("program", [["FILE"], ["--python", "-c", "1"]], ids=["file", "code"])
+def test_arguments_are_refused(keeper, tmp_path, program):
+    (tmp_path / "program.py").write_text("1")
+    words = [str(tmp_path / "program.py") if x == "FILE" else x for x in program]
+    done = keeper.cli("run", "--warm", "--mode", "rich", *keeper.cli.accept, *words, "an-argument", env=keeper.env)
+    assert done.returncode == 2 and b"args: an-argument: code in mode rich has no arguments" in done.stderr, done.stderr
+    assert keeper.cli("run", "--warm", "--mode", "rich", *keeper.cli.accept, *words, env=keeper.env).returncode == 0
+
+
 def once(keeper, source, **more):
     spec = {"language": "python", "mode": "rich", "code": source, **accepted(keeper), **more}
     return {"request": "once", "spec": spec, "output": "reply"}
