@@ -368,6 +368,11 @@ bool sc_live_is_alive(const struct sc_live *live)
     return live->phase == SC_LIVE_LIVES;
 }
 
+bool sc_live_is_sealed(const struct sc_live *live)
+{
+    return live->has_ready;
+}
+
 /* ---- open and close ---- */
 
 static struct sc_live *make(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events)

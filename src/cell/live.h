@@ -124,11 +124,12 @@ int sc_live_resize(struct sc_live *live, uint16_t id, uint16_t rows, uint16_t co
 
 /* Makes a cell below `parent`, of the same works. It is empty: commands of its own can be given, and one fork
  * at a time can be adopted. With `forkable` its programs can be forked in turn. As root ids set bounds: a
- * forkable cell has room for 255 cells below it, of which 15 can be forkable; such a one has room for 15,
- * which are the last. It ends with its parent. The caller closes it before its parent; sc_live_close of a
- * parent ends those that are left. Waits for helper processes, about two milliseconds. Errors: USAGE when the
- * plan is not forkable; HOST -EAGAIN when there is no room, -ENOSPC when there never is; -ESHUTDOWN when the
- * parent has ended; -EAGAIN when it is not sealed yet (wait for its first command's `started`). */
+ * forkable cell has room for 4,095 cells below it; a forkable one takes a quarter of the longest stretch that
+ * is left, for those below it. It ends with its parent. The caller closes it before its parent; sc_live_close
+ * of a parent ends those that are left. Waits for helper processes, about two milliseconds. Errors: USAGE
+ * when the plan is not forkable, -EOPNOTSUPP when it would have no room for any below it; HOST -EAGAIN when
+ * there is no room; -ESHUTDOWN when the parent has ended; -EAGAIN when it is not sealed yet
+ * (sc_live_is_sealed). */
 int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool forkable,
                        const struct sc_live_events *events, struct sc_live **ret_live, struct sc_err *err);
 
@@ -185,5 +186,7 @@ void sc_live_look_at_memory(struct sc_live *live);
 /* What of a stage or of the files fed the agent said had failed; NULL: it did not. */
 const struct sc_msg_failed *sc_live_failed(const struct sc_live *live);
 bool sc_live_is_alive(const struct sc_live *live);
+/* All its walls stand, and its agent takes orders. */
+bool sc_live_is_sealed(const struct sc_live *live);
 
 #endif

@@ -9,10 +9,11 @@
 #include "cell/template.h"
 #include "net/table.h"
 
-/* A forkable cell has so many pairs of ids at most, its own included; a forkable child cell this part of its
- * parent's. Inside, the children's begin here. */
-#define SC_KIN_MAX 256
-#define SC_KIN_SHARE 16
+/* A forkable cell has so many pairs of ids at most, its own included; a forkable child cell gets this part of
+ * the longest stretch that its parent has left, so that there is something for many children, and for many
+ * generations. Inside, the children's begin here. */
+#define SC_KIN_MAX 4096
+#define SC_KIN_SHARE 4
 #define SC_KIN_FIRST 2000
 
 struct sc_space {
@@ -33,7 +34,7 @@ struct sc_space {
     uint32_t host_uid;    /* the program's, in the namespace that owns the template */
     /* A forkable cell's, as root: ids for the cells below it, a pair for each. */
     uint32_t kin_pairs, kin_host; /* how many, and the first one's host_uid */
-    uint8_t kin_used[SC_KIN_MAX];
+    uint64_t kin_used[SC_KIN_MAX / 64]; /* a bit for each */
     uint32_t own_pair, own_pairs; /* a child cell's, of its parent's; own_pairs 0: none */
 };
 

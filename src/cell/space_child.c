@@ -129,35 +129,74 @@ static void outer(int socket, void *data)
 
 /* ---- in the supervisor ---- */
 
-/* So many pairs in a row that no cell below `parent` has; the first one's place, or -EAGAIN. */
-static int find_pairs(const struct sc_space *parent, uint32_t n)
+static bool is_used(const struct sc_space *parent, uint32_t pair)
 {
-    uint32_t run = 0;
+    return parent->kin_used[pair / 64] >> pair % 64 & 1;
+}
+
+static void mark(struct sc_space *parent, uint32_t first, uint32_t n, bool used)
+{
+    for (uint32_t pair = first; pair < first + n; pair++)
+        if (used)
+            parent->kin_used[pair / 64] |= 1ull << pair % 64;
+        else
+            parent->kin_used[pair / 64] &= ~(1ull << pair % 64);
+}
+
+/* The longest stretch of pairs that no cell below `parent` has: its length. */
+static uint32_t longest(const struct sc_space *parent, uint32_t *ret_first)
+{
+    uint32_t run = 0, most = 0;
     for (uint32_t i = 0; i < parent->kin_pairs; i++) {
-        run = parent->kin_used[i] ? 0 : run + 1;
-        if (run == n)
-            return (int)(i + 1 - n);
+        run = is_used(parent, i) ? 0 : run + 1;
+        if (run > most) {
+            most = run;
+            *ret_first = i + 1 - run;
+        }
     }
-    return -EAGAIN;
+    return most;
+}
+
+/* A single pair from the front, many from the back: so the stretches stay whole. */
+static int find_pairs(const struct sc_space *parent, bool forkable, uint32_t *ret_first, uint32_t *ret_n)
+{
+    uint32_t first = 0, most = longest(parent, &first), n = most / SC_KIN_SHARE;
+    if (forkable && n < 2)
+        return -ENOSPC; /* nothing could be below it */
+    if (!most)
+        return -EAGAIN;
+    *ret_n = forkable ? n : 1;
+    *ret_first = forkable ? first + most - n : 0;
+    while (!forkable && is_used(parent, *ret_first))
+        ++*ret_first;
+    return 0;
+}
+
+static int no_pairs(const struct sc_space *parent, int r, struct sc_err *err)
+{
+    if (r == -ENOSPC)
+        return sc_err_set(
+            err, SC_ERR_USAGE, -EOPNOTSUPP,
+            "session: nothing could be forked from another forkable cell below it: it is a late copy of "
+            "copies, or has many already, and has %u ids left for them",
+            longest(parent, &(uint32_t){0}));
+    return sc_err_set(err, SC_ERR_HOST, r, "no free id for a cell below this one: all of its %u are in use",
+                      parent->kin_pairs);
 }
 
 static int take_pairs(struct sc_space *parent, bool forkable, struct sc_space *space, struct sc_err *err)
 {
-    uint32_t n = forkable ? (parent->kin_pairs + 1) / SC_KIN_SHARE : 1;
-    int first = n > 0 ? find_pairs(parent, n) : -ENOSPC;
-    if (first < 0)
-        return sc_err_set(err, SC_ERR_HOST, first,
-                          first == -EAGAIN
-                              ? "no free id for a cell below this one: all of its %u are in use"
-                              : "a cell that far below another cannot be forkable: it has %u ids",
-                          parent->kin_pairs);
+    uint32_t first = 0, n = 0;
+    int r = find_pairs(parent, forkable, &first, &n);
+    if (r < 0)
+        return no_pairs(parent, r, err);
     space->id_lock = fcntl(parent->id_lock, F_DUPFD_CLOEXEC, 3);
     if (space->id_lock < 0)
         return sc_err_sys(err, -errno, "the lock of the cell's ids");
-    memset(parent->kin_used + first, 1, n);
-    space->own_pair = (uint32_t)first;
+    mark(parent, first, n, true);
+    space->own_pair = first;
     space->own_pairs = n;
-    space->host_uid = parent->kin_host + 2 * (uint32_t)first;
+    space->host_uid = parent->kin_host + 2 * first;
     space->kin_pairs = n - 1;
     space->kin_host = space->host_uid + 2;
     return 0;
@@ -165,7 +204,7 @@ static int take_pairs(struct sc_space *parent, bool forkable, struct sc_space *s
 
 void sc_space_release(struct sc_space *parent, struct sc_space *child)
 {
-    memset(parent->kin_used + child->own_pair, 0, child->own_pairs);
+    mark(parent, child->own_pair, child->own_pairs, false);
     child->own_pairs = 0;
 }
 

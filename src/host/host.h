@@ -74,8 +74,8 @@ struct sc_host {
     unsigned cpus;
     uint64_t open_files_hard; /* RLIMIT_NOFILE, hard */
     bool loop_devices;        /* --disk on an image: loop control opens and mkfs.ext4 is there */
-    /* Root: the range of host uids (and gids) that cells live in; 0x70000000 and 65,536 long on a host, what
-     * the map leaves inside a container's user namespace. Read at the probe; a front may set others. */
+    /* Root: the range of host uids (and gids) that cells live in; 0x70000000 and 4,194,304 long on a host,
+     * what the map leaves inside a container's user namespace. Read at the probe; a front may set others. */
     uid_t cell_uid_base;
     uint32_t cell_uid_count;
 

@@ -35,7 +35,7 @@ uint64_t sc_outer_id(const char *uid_map, uint32_t id);
 bool sc_cgroup_names_container(const char *text);
 
 #define SC_CELL_UID_BASE 0x70000000u
-#define SC_CELL_UID_COUNT 65536u
+#define SC_CELL_UID_COUNT 4194304u
 
 void sc_probe_criu(struct sc_host *host);
 

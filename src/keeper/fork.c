@@ -30,6 +30,11 @@ static char *told(const struct forking *forking)
 {
     json_t *list = json_array();
     int r = 0;
+    if (forking->instead_of) {
+        json_decref(list);
+        return sc_keeper_reply_value(json_pack("{s:s, s:b}", "session", forking->instead_of->id, "forkable",
+                                               (int)sc_session_is_forkable(forking->copies[0]->session)));
+    }
     if (forking->call->request.verb == SC_KEEPER_SESSION_SNAPSHOT) {
         json_decref(list);
         return sc_keeper_reply_value(json_pack("{s:s}", "snapshot", forking->copies[0]->id));
@@ -61,6 +66,7 @@ static void take_place(struct forking *forking)
 static void end_copies(const struct forking *forking)
 {
     for (size_t i = 0; i < forking->n_copies; i++) {
+        *forking->copies[i]->id = '\0'; /* nobody was told of it: its name is free at once */
         forking->copies[i]->ending = true;
         sc_session_end(forking->copies[i]->session);
         session_arm(forking->copies[i]);
@@ -98,10 +104,10 @@ static void on_forked(void *userdata, int r, const struct sc_err *err)
     }
     for (size_t i = 0; i < forking->n_copies; i++) {
         forking->copies[i]->busy = NULL;
+        forking->copies[i]->is_unborn = false;
         sc_session_touch(forking->copies[i]->session);
     }
-    char *text = instead_of ? sc_keeper_reply_value(json_pack("{s:s}", "session", instead_of->id))
-                            : told(forking);
+    char *text = told(forking);
     struct call *call = forking->call;
     if (instead_of) {
         /* Before its session, which answers what is left. */
@@ -143,7 +149,8 @@ static int name_of(const struct call *call, size_t i, char ret_name[SC_KEEPER_NA
                               request->name, SC_KEEPER_NAME_MAX);
 }
 
-/* What a rollback makes has the times of the session that it is made for, begun anew. */
+/* What a rollback makes has the times of the session that it is made for, begun anew, and is forkable if that
+ * was. */
 static struct keeper_copy how_to_copy(const struct forking *forking)
 {
     const struct sc_keeper_request *request = &forking->call->request;
@@ -151,6 +158,7 @@ static struct keeper_copy how_to_copy(const struct forking *forking)
     const struct tenant *tenant = forking->from->tenant;
     struct keeper_copy how = {.from = forking->from, .is_forkable = request->forkable, .is_nameless = old};
     if (old) {
+        how.is_forkable = old->wants_forks;
         sc_session_times(old->session, &how.idle_ns, &how.total_ns);
     } else if (request->verb == SC_KEEPER_SESSION_SNAPSHOT) {
         how.is_snapshot = how.is_forkable = true;
@@ -163,6 +171,20 @@ static struct keeper_copy how_to_copy(const struct forking *forking)
     return how;
 }
 
+/* A rollback is not refused for being the last of too many generations: then nothing is forked from it. */
+static int open_copy(struct forking *forking, struct keeper_copy *how, struct sc_err *err)
+{
+    int r = session_open_copy(how, &forking->copies[forking->n_copies], err);
+    if (r != -EOPNOTSUPP || !forking->instead_of || !how->is_forkable)
+        return r;
+    *err = (struct sc_err){0};
+    how->is_forkable = false;
+    r = session_open_copy(how, &forking->copies[forking->n_copies], err);
+    if (r == 0)
+        forking->copies[forking->n_copies]->wants_forks = true;
+    return r;
+}
+
 static int make_copies(struct forking *forking, size_t n, struct sc_err *err)
 {
     const struct sc_keeper_request *request = &forking->call->request;
@@ -173,7 +195,7 @@ static int make_copies(struct forking *forking, size_t n, struct sc_err *err)
         int r = request->name ? name_of(forking->call, i, name, err) : 0;
         how.name = request->name ? name : NULL;
         if (r == 0)
-            r = session_open_copy(&how, &forking->copies[i], err);
+            r = open_copy(forking, &how, err);
         if (r < 0)
             return r;
         if (from->tenant)

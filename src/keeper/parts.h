@@ -272,6 +272,8 @@ struct keeper_session {
     struct keeper_session *above; /* that it is a copy of; it stays for as long. NULL: none */
     char parent[SC_KEEPER_NAME_MAX + 1], snapshot[SC_KEEPER_NAME_MAX + 1]; /* whose copy it is; "": none */
     unsigned generation;          /* how many copies from the first */
+    bool is_unborn;               /* a copy that is not ready yet, or never will be: told to nobody */
+    bool wants_forks;             /* was asked to be forkable; a rollback asks for its session */
     bool is_snapshot, is_retired; /* the latter: over, answered, and there for its copies only */
     const char *busy;      /* why nothing else can be asked of it now, or NULL */
     int vault_lock;        /* of what lies on disk under its name; -1: nothing of its own */

@@ -324,6 +324,7 @@ static int take_manifest(struct keeper_session *session, const struct sc_vault_r
     if (r < 0)
         return r;
     session->spec = spec;
+    session->wants_forks = spec.forkable;
     session->owner = (uid_t)json_integer_value(json_object_get(reader->manifest, "uid"));
     request->idle_ns = request->idle_ns ? request->idle_ns : options.idle_ns;
     request->total_ns = request->total_ns ? request->total_ns : options.total_ns;

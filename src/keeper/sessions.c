@@ -284,6 +284,7 @@ int session_open(const struct caller *caller, struct sc_keeper_request *request,
     if (session->keeper->audit)
         session->subject = note_subject(&request->spec);
     session->spec = request->spec;
+    session->wants_forks = request->spec.forkable;
     sc_spec_init(&request->spec);
     session->metadata = json_incref(request->metadata);
     r = choose_id(session, request->name, err);
@@ -396,10 +397,12 @@ int session_open_copy(const struct keeper_copy *how, struct keeper_session **ret
     r = sc_spec_copy(&from->spec, &session->spec);
     r = r < 0 ? sc_err_sys(err, r, "fork") : how->is_nameless ? 0 : choose_id(session, how->name, err);
     session->is_snapshot = how->is_snapshot;
+    session->wants_forks = how->is_forkable;
     session->generation = from->generation + 1;
     snprintf(session->parent, sizeof session->parent, "%s", from->is_snapshot ? from->parent : from->id);
     snprintf(session->snapshot, sizeof session->snapshot, "%s", from->is_snapshot ? from->id : "");
     session->busy = "is being made";
+    session->is_unborn = true;
     const struct sc_session_events events = {.userdata = session, .ended = on_ended};
     if (r == 0)
         r = sc_session_open_copy(from->session, how->is_forkable, &options, &events, &session->session, err);
@@ -567,7 +570,7 @@ char *session_list(const struct caller *caller)
     int r = 0;
     TAILQ_FOREACH(session, &caller->keeper->sessions, entry)
     {
-        if (may_use(session, caller) && *session->id && r == 0)
+        if (may_use(session, caller) && *session->id && !session->is_unborn && r == 0)
             r = json_array_append_new(list, value_of(session));
     }
     if (r == 0)

@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "snap/session_parts.h"
+#include "snap/session_wait.h"
 
 #define OPTION_MIN_NS (1 * SC_NS_PER_S)
 #define IDLE_MAX_NS (24 * 3600 * SC_NS_PER_S)
@@ -218,10 +219,23 @@ int sc_session_open_below(struct sc_works *works, struct sc_session *above,
     return open_session(works, above, FOR_ONE_RUN, options, events, ret_session, err);
 }
 
+/* Who forks a session at once, when it has just been opened, waits the millisecond that its cell still needs.
+ */
+static int wait_until_sealed(struct sc_session *session, struct sc_err *err)
+{
+    int r = 0;
+    while (r == 0 && sc_live_is_alive(session->live) && !sc_live_is_sealed(session->live))
+        r = sc_session_wait(session, NULL, 0, UINT64_MAX, err);
+    return r;
+}
+
 int sc_session_open_copy(struct sc_session *above, bool forkable, const struct sc_session_options *options,
                          const struct sc_session_events *events, struct sc_session **ret_session,
                          struct sc_err *err)
 {
+    int r = wait_until_sealed(above, err);
+    if (r < 0)
+        return r;
     return open_session(above->works, above, forkable ? FORKABLE_COPY : COPY, options, events, ret_session,
                         err);
 }

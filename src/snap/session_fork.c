@@ -238,6 +238,11 @@ void sc_birth_failed(struct sc_session *session, const struct sc_msg_failed *fai
 {
     char why[2 * sizeof *failed + 64];
     bool is_refused = failed->code == -EBUSY;
+    if (failed->code == -E2BIG) {
+        sc_birth_over(session,
+                      "it is a copy of too many copies: the kernel stacks no more rules on its program");
+        return;
+    }
     snprintf(why, sizeof why, "%.*s%s%s%s%.*s", (int)sizeof failed->object, failed->object,
              is_refused ? "" : ": ", is_refused ? "" : strerror(-failed->code), is_refused ? "" : ", at ",
              is_refused ? 0 : (int)sizeof failed->stage, failed->stage);
@@ -291,7 +296,7 @@ static int refuse(struct sc_err *err, const char *what, const char *name)
 int sc_session_may_fork(const struct sc_session *session, struct sc_err *err)
 {
     if (!session->is_forkable)
-        return refuse(err, "it was not started with --forkable", "");
+        return refuse(err, "it was not started with --forkable, or is the last of too many rollbacks", "");
     if (session->ending)
         return refuse(err, "it has ended", "");
     if (session->n_tasks > 0)

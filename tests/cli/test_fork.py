@@ -170,6 +170,42 @@ def test_snapshots(keeper):
     assert said(keeper.python(session, tells)) == "1 one ['f']\n"
 
 
+def test_after_a_rollback_it_is_forked_again(keeper):
+    assert keeper.start("--forkable", "--name", "a", "--total", "2h", "--idle", "1h") == "a"
+    said(keeper.python("a", "x = 1"))
+    said(keeper("snapshot", "a", "--name", "then"))
+    for time_again in range(3):
+        assert keeper("rollback", "a", "then").returncode == 0
+        told = info(keeper, "a")
+        assert (told["forkable"], told["snapshot"], told["generation"]) == (True, "then", 2)
+        assert told["left_ms"] > 3600000 and told["idle_left_ms"] > 1800000
+        assert said(keeper.python("a", "print(x)\nx = 10 + %d" % time_again)) == "1\n"
+        copies = forks(keeper, "a", "-n", "3")
+        for name in copies:
+            assert said(keeper.python(name, "print(x)")) == "%d\n" % (10 + time_again)
+            assert keeper("end", name).returncode == 0
+
+
+def test_generations_of_rollbacks(keeper):
+    """Two at least; then it ends with a word, and the session goes on."""
+    session, depth = forkable(keeper), 0
+    said(keeper.python(session, "x = 0"))
+    while True:
+        kept = keeper("snapshot", session, "--name", "s%d" % depth)
+        if kept.returncode != 0:
+            break
+        if keeper("rollback", session, "s%d" % depth).returncode != 0:
+            break
+        depth += 1
+        assert said(keeper.python(session, "x += 1\nprint(x)")) == "%d\n" % depth
+    refused(keeper("fork", session), "cannot be forked")
+    assert depth >= 3, "two that can be forked, and one that cannot"
+    assert said(keeper.python(session, "print(x)")) == "%d\n" % depth
+    assert keeper("rollback", session, "s0").returncode == 0
+    assert said(keeper.python(session, "print(x)")) == "0\n"
+    assert info(keeper, session)["forkable"]
+
+
 THREAD = "import threading, time\nt = threading.Thread(target=time.sleep, args=(1000,), daemon=True, name='mine')\nt.start()"
 STRAY = "import subprocess, time\nsubprocess.run(['sh', '-c', 'setsid sleep 1000 &'])"
 

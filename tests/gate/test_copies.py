@@ -67,12 +67,22 @@ def test_snapshots(shared, session):
     assert (again["snapshot"], again["parent"], again["metadata"], again["forkable"]) == ("then", "work", {"a": "b"}, True)
     assert again["left_ms"] <= 90000
     assert python(shared, "/v1/sessions/again", TELLS) == "1 one\n"
-    assert shared.post(session + "/rollback", {"snapshot": "then"}).json() == {"session": "work"}
+    assert shared.post(session + "/rollback", {"snapshot": "then"}).json() == {"session": "work", "forkable": True}
     assert python(shared, session, TELLS) == "1 one\n"
     end(shared, "/v1/sessions/again")
     end(shared, "/v1/snapshots/then")
     shared.get("/v1/snapshots/then").problem(404, "not_found", "snapshot")
     assert python(shared, session, TELLS) == "1 one\n"
+
+
+def test_a_session_is_forked_as_soon_as_it_is_there(shared):
+    """Its cell may not be sealed yet when it is asked."""
+    for _ in range(20):
+        place = start(shared)
+        made = shared.post(place + "/fork", {})
+        assert made.status == 201, made.body
+        for other in (place, "/v1/sessions/" + made.json()["sessions"][0]):
+            end(shared, other)
 
 
 def test_refusals(shared, session):
