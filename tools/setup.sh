@@ -10,7 +10,7 @@ set -eu
 packages() {
     case "$1" in
     # Compiler and libraries of the product.
-    build) echo gcc libc6-dev linux-libc-dev make meson ninja-build pkg-config python3 musl-tools libevent-dev libc-ares-dev \
+    build) echo gcc libc6-dev linux-libc-dev make meson ninja-build pkg-config python3 musl-tools libevent-dev libc-ares-dev libssl-dev \
         libjansson-dev libmicrohttpd-dev libseccomp-dev libsystemd-dev libtree-sitter-dev libutf8proc-dev npm ;;
     # What the example runs in its cell, and mkfs.ext4 for work folders on an image.
     run) echo python3 python3-pandas python3-numpy python3-matplotlib e2fsprogs ;;

@@ -50,7 +50,8 @@ pid_t sc_agent_spawn_image(struct sc_agent *agent, struct sc_msg_failed *failed)
 /* Texts of the image as a NULL-ended list; `ret_list` has room for count + 1. */
 void sc_agent_image_texts(const struct sc_image *image, uint32_t at, uint32_t count, char **ret_list);
 
-/* Files of the work folder, written with the program's id: SC_MSG_FILE, DATA, CLOSE, DIR. */
+/* Files of the work folder, written with the program's id: SC_MSG_FILE, DATA, CLOSE, DIR; TRUST, which lies
+ * elsewhere. */
 struct sc_agent_files {
     int open_fd;
 };

@@ -65,6 +65,18 @@ static int make_dir(int root, char *path, uint32_t mode)
     return r;
 }
 
+static int open_trust(int *ret_fd)
+{
+    int folder = sc_sys_openat2(AT_FDCWD, SC_TRUST_FOLDER, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+                                SC_RESOLVE_NO_SYMLINKS | SC_RESOLVE_NO_MAGICLINKS);
+    char name[] = SC_TRUST_FILE;
+    if (folder < 0)
+        return folder;
+    int r = open_file(folder, name, 0444, ret_fd);
+    close(folder);
+    return r;
+}
+
 /* A path message: fixed head, then a NUL-terminated path that fills the rest. */
 static int take_path(const uint8_t *payload, uint32_t len, struct sc_msg_file *ret_head, char path[4096])
 {
@@ -89,6 +101,8 @@ int sc_agent_file_message(struct sc_agent *agent, struct sc_agent_files *files, 
         return make_dir(agent->work_fd, path, head.mode);
     case SC_MSG_FILE:
         return files->open_fd >= 0 ? -EPROTO : open_file(agent->work_fd, path, head.mode, &files->open_fd);
+    case SC_MSG_TRUST:
+        return files->open_fd >= 0 ? -EPROTO : open_trust(&files->open_fd);
     case SC_MSG_DATA:
         return files->open_fd < 0 ? -EPROTO : sc_write_all(files->open_fd, payload, len);
     default:

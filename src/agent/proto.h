@@ -7,6 +7,11 @@
 
 #define SC_PROTO_VERSION 3
 
+/* Whom programs trust in TLS, where the cell has an authority of its own: a file system of its own, which no
+ * rule lets programs write to. */
+#define SC_TRUST_FOLDER "/run/snapcell"
+#define SC_TRUST_FILE "ca.pem"
+
 /* Descriptors at the agent's start. Those that a cell does not need are simply not open. */
 enum sc_slot {
     SC_SLOT_NULL = 0, /* 0–2: /dev/null */
@@ -44,6 +49,7 @@ enum sc_message {
     SC_MSG_DIR,      /* struct sc_msg_file + path + NUL */
     SC_MSG_START,    /* runs the image's program; once, in a cell without commands; only RESIZE follows */
     SC_MSG_RESIZE,   /* struct sc_msg_size; channel 0: of the program's terminal */
+    SC_MSG_TRUST, /* as FILE, without payload: opens SC_TRUST_FILE, which only some plans have a place for */
     /* supervisor → agent, about the command on `channel` (1…SC_CHANNEL_MAX), in a cell without START */
     SC_MSG_COMMAND = 16, /* struct sc_msg_command + first piece of its texts: opens the channel */
     SC_MSG_FILE_OP,      /* struct sc_msg_file_op + its one or two paths: opens the channel */

@@ -113,6 +113,7 @@ static void handle(struct server *server, const struct sc_frame *frame, const ui
     case SC_MSG_DATA:
     case SC_MSG_CLOSE:
     case SC_MSG_DIR:
+    case SC_MSG_TRUST:
         if (server->program == 0 && !server->commands.any) {
             int r = sc_agent_file_message(agent, &server->files, frame->type, payload, frame->len);
             if (r < 0)

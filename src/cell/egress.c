@@ -26,6 +26,8 @@
 
 extern const unsigned char sc_egress_image[];
 extern const size_t sc_egress_image_len;
+extern const unsigned char sc_egress_tls_image[];
+extern const size_t sc_egress_tls_image_len;
 
 #define TOO_MANY_RULES                                                                                       \
     "network: more rules about addresses and ports than fit one table of the kernel's: allowed are about "   \
@@ -137,7 +139,14 @@ int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit
     int r = sc_egress_kit_set(ret_kit, &plan->spec->net, err);
     if (r < 0)
         return r;
-    ret_kit->image = sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
+    r = plan->own_authority ? sc_trust_open(&ret_kit->trust, err) : 0;
+    if (r < 0) {
+        sc_egress_kit_close(ret_kit);
+        return r;
+    }
+    ret_kit->image = plan->own_authority
+                         ? sc_memfd_sealed("snapcell-egress", sc_egress_tls_image, sc_egress_tls_image_len)
+                         : sc_memfd_sealed("snapcell-egress", sc_egress_image, sc_egress_image_len);
     if (ret_kit->image >= 0)
         return 0;
     r = ret_kit->image;
@@ -150,6 +159,7 @@ void sc_egress_kit_close(struct sc_egress_kit *kit)
     sc_close(&kit->image);
     sc_close(&kit->config);
     sc_buf_fini(&kit->table);
+    sc_trust_close(&kit->trust);
     free_secrets(kit->secrets, kit->n_secrets);
     kit->secrets = NULL;
     kit->n_secrets = 0;
@@ -235,6 +245,7 @@ int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit,
     child.slots[0] = child.slots[1] = child.slots[2] = null;
     child.slots[SC_NET_SLOT_CONTROL] = ends[1];
     child.slots[SC_NET_SLOT_CONFIG] = kit->config;
+    child.slots[SC_NET_SLOT_ROOTS] = kit->trust.roots >= 0 ? kit->trust.roots : null;
     for (int i = 0; i < SC_NET_FD_COUNT; i++)
         child.slots[SC_NET_SLOT_FIRST + i] = net_fds[i];
     if (r == 0) {
@@ -273,13 +284,48 @@ void sc_egress_end(struct sc_egress *egress)
     sc_close(&egress->pidfd);
     egress->pid = 0;
     egress->ready = false;
+    free(egress->authority);
+    egress->authority = NULL;
     sc_close(&egress->id_lock);
 }
 
 /* ---- what it says ---- */
 
-/* 1: a note; 0: none until `until_ns`; negative errno: it is gone, or talks nonsense. */
-static int next_note(struct sc_egress *egress, uint64_t until_ns, struct sc_net_note *ret_note)
+/* Once, and what looks like one certificate: it goes into files that programs read. */
+static int keep_authority(struct sc_egress *egress, struct sc_net_authority *told, size_t len)
+{
+    static const char head[] = "-----BEGIN CERTIFICATE-----\n";
+    if (egress->authority || len != sizeof *told)
+        return -EPROTO;
+    told->pem[sizeof told->pem - 1] = '\0';
+    if (strncmp(told->pem, head, sizeof head - 1) != 0 || strstr(told->pem + 1, head))
+        return -EPROTO;
+    for (const char *at = told->pem; *at; at++)
+        if (*at != '\n' && (*at < ' ' || *at >= 0x7f))
+            return -EPROTO;
+    egress->authority = strdup(told->pem);
+    return egress->authority ? 0 : -ENOMEM;
+}
+
+union heard {
+    struct sc_net_note note;
+    struct sc_net_authority authority;
+};
+
+static int take_heard(struct sc_egress *egress, union heard *heard, size_t len)
+{
+    if (heard->note.kind == SC_NET_NOTE_AUTHORITY)
+        return keep_authority(egress, &heard->authority, len);
+    if (len != sizeof heard->note)
+        return -EPROTO;
+    struct sc_net_note *note = &heard->note;
+    note->name[sizeof note->name - 1] = note->address[sizeof note->address - 1] = '\0';
+    note->rule[sizeof note->rule - 1] = note->reason[sizeof note->reason - 1] = '\0';
+    return 0;
+}
+
+/* 1: a message; 0: none until `until_ns`; negative errno: it is gone, or talks nonsense. */
+static int hear(struct sc_egress *egress, uint64_t until_ns, union heard *ret_heard)
 {
     struct pollfd poll_fd = {egress->control, POLLIN, 0};
     for (;;) {
@@ -291,15 +337,39 @@ static int next_note(struct sc_egress *egress, uint64_t until_ns, struct sc_net_
         if (n < 0 && errno == EINTR)
             continue;
         ssize_t got =
-            n < 0 ? -1 : recv(egress->control, ret_note, sizeof *ret_note, MSG_DONTWAIT | MSG_TRUNC);
-        if (got < 0)
-            return -errno;
-        if (got != sizeof *ret_note)
-            return got == 0 ? -EPIPE : -EPROTO;
-        ret_note->name[sizeof ret_note->name - 1] = ret_note->address[sizeof ret_note->address - 1] = '\0';
-        ret_note->rule[sizeof ret_note->rule - 1] = ret_note->reason[sizeof ret_note->reason - 1] = '\0';
-        return 1;
+            n < 0 ? -1 : recv(egress->control, ret_heard, sizeof *ret_heard, MSG_DONTWAIT | MSG_TRUNC);
+        if (got <= 0)
+            return got == 0 ? -EPIPE : -errno;
+        int r = take_heard(egress, ret_heard, (size_t)got);
+        return r < 0 ? r : 1;
     }
+}
+
+/* As hear, past its word of the authority. */
+static int next_note(struct sc_egress *egress, uint64_t until_ns, struct sc_net_note *ret_note)
+{
+    union heard heard;
+    int r;
+    do
+        r = hear(egress, until_ns, &heard);
+    while (r == 1 && heard.note.kind == SC_NET_NOTE_AUTHORITY);
+    if (r == 1)
+        *ret_note = heard.note;
+    return r;
+}
+
+static int not_started(int r, const struct sc_net_note *note, struct sc_err *err)
+{
+    if (r == 1 && note->kind == SC_NET_NOTE_FAILED && note->count > 0 && note->count < 4096)
+        return sc_err_sys(err, -(int)note->count, "the egress process: %s", note->reason);
+    return sc_err_set(err, SC_ERR_SANDBOX, r < 0 ? r : -ETIMEDOUT, "the egress process did not start");
+}
+
+int sc_egress_await_authority(struct sc_egress *egress, struct sc_err *err)
+{
+    union heard heard;
+    int r = egress->authority ? 1 : hear(egress, sc_now_ns() + READY_PATIENCE_NS, &heard);
+    return egress->authority ? 0 : not_started(r, &heard.note, err);
 }
 
 int sc_egress_await(struct sc_egress *egress, struct sc_err *err)
@@ -308,13 +378,10 @@ int sc_egress_await(struct sc_egress *egress, struct sc_err *err)
     if (egress->pid == 0 || egress->ready)
         return 0;
     int r = next_note(egress, sc_now_ns() + READY_PATIENCE_NS, &note);
-    if (r == 1 && note.kind == SC_NET_NOTE_READY) {
-        egress->ready = true;
-        return 0;
-    }
-    if (r == 1 && note.kind == SC_NET_NOTE_FAILED && note.count > 0 && note.count < 4096)
-        return sc_err_sys(err, -(int)note.count, "the egress process: %s", note.reason);
-    return sc_err_set(err, SC_ERR_SANDBOX, r < 0 ? r : -ETIMEDOUT, "the egress process did not start");
+    if (r != 1 || note.kind != SC_NET_NOTE_READY)
+        return not_started(r, &note, err);
+    egress->ready = true;
+    return 0;
 }
 
 static const char *protocol_name(uint8_t protocol)

@@ -7,18 +7,20 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "cell/trust.h"
 #include "net/note.h"
 #include "plan/plan.h"
 #include "result/result.h"
 
 /* What all cells of a plan with a network share. */
 struct sc_egress_kit {
-    int image, config;   /* the program's and the rules' sealed memory; -1: the plan has no network */
-    struct sc_buf table; /* for the maker of namespaces */
-    char **secrets;      /* the rules' credentials, as net/note.h orders them */
+    int image, config;     /* the program's and the rules' sealed memory; -1: the plan has no network */
+    struct sc_buf table;   /* for the maker of namespaces */
+    struct sc_trust trust; /* where the plan's cells have authorities of their own */
+    char **secrets;        /* the rules' credentials, as net/note.h orders them */
     size_t n_secrets;
 };
-#define SC_EGRESS_KIT_NONE ((struct sc_egress_kit){.image = -1, .config = -1})
+#define SC_EGRESS_KIT_NONE ((struct sc_egress_kit){.image = -1, .config = -1, .trust = SC_TRUST_NONE})
 int sc_egress_kit_open(const struct sc_plan *plan, struct sc_egress_kit *ret_kit, struct sc_err *err);
 /* Other rules for all cells made from now on; nothing is changed when it fails. */
 int sc_egress_kit_set(struct sc_egress_kit *kit, const struct sc_net *net, struct sc_err *err);
@@ -30,6 +32,8 @@ struct sc_egress {
     int control; /* -1: none, or it is gone */
     int id_lock; /* holds its host id as root */
     bool ready;
+    char *authority;  /* the certificate of the cell's own authority, in PEM; NULL: it did not come, or there
+                         is none */
     char failed[160]; /* why it could not start, as it told on its own */
 };
 #define SC_EGRESS_NONE ((struct sc_egress){.pidfd = -1, .control = -1, .id_lock = -1})
@@ -38,6 +42,8 @@ struct sc_egress {
  * while the caller goes on. */
 int sc_egress_start(const struct sc_plan *plan, const struct sc_egress_kit *kit, int net_fds[SC_NET_FD_COUNT],
                     struct sc_egress *ret_egress, struct sc_err *err);
+/* Waits for the cell's authority, where the plan says that it has one. */
+int sc_egress_await_authority(struct sc_egress *egress, struct sc_err *err);
 /* Waits until it is sealed and serves: before that no program may start. Fine where there is none. */
 int sc_egress_await(struct sc_egress *egress, struct sc_err *err);
 /* Kills, reaps, closes. */

@@ -45,9 +45,15 @@ static int change(struct sc_live *live, const struct sc_egress_kit *kit, struct 
     return r;
 }
 
-static int refuse_without(const struct sc_live *live, struct sc_err *err)
+/* Programs trust an authority only from their start on. */
+static int refuse_without(const struct sc_live *live, const struct sc_net *net, struct sc_err *err)
 {
     const struct sc_egress *egress = &live->cell.egress;
+    if (sc_net_terminates(net) && !live->plan->own_authority)
+        return sc_err_usage(
+            err, "network",
+            "network: a rule is about requests over TLS, and this cell has no authority of its "
+            "own: allowed with a cell that was started with such a rule");
     if (egress->pid != 0 && egress->control >= 0)
         return 0;
     return sc_err_usage(err, "network",
@@ -60,7 +66,7 @@ int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct s
 {
     if (live->cell.egress.pid == 0 && net->mode == SC_NET_NONE)
         return 0; /* as it is already */
-    int r = refuse_without(live, err);
+    int r = refuse_without(live, net, err);
     if (r == 0)
         r = sc_egress_kit_set(&live->works->egress, net, err);
     return r < 0 ? r : change(live, &live->works->egress, err);
@@ -69,7 +75,7 @@ int sc_live_set_network(struct sc_live *live, const struct sc_net *net, struct s
 int sc_live_take_network(struct sc_live *live, const struct sc_net *net, struct sc_err *err)
 {
     struct sc_egress_kit kit = SC_EGRESS_KIT_NONE;
-    int r = refuse_without(live, err);
+    int r = refuse_without(live, net, err);
     if (r == 0)
         r = sc_egress_kit_set(&kit, net, err);
     if (r == 0)

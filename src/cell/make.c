@@ -162,6 +162,13 @@ static int open_disk(const struct sc_plan *plan, struct sc_cell *cell, struct sc
     return r < 0 ? r : sc_group_limit_disk(&cell->space.group, plan, &disk, err);
 }
 
+/* Before anything can run that would ask for it. */
+static int lay_trust(struct sc_works *works, struct sc_cell *cell, struct sc_err *err)
+{
+    int r = sc_egress_await_authority(&cell->egress, err);
+    return r < 0 ? r : sc_trust_lay(cell->control, &works->egress.trust, cell->egress.authority, err);
+}
+
 /* Takes `cell`, which has its space: streams, the agent's order, process 1. */
 static int finish(struct sc_works *works, struct sc_cell *cell, const struct sc_kin *kin, struct sc_err *err)
 {
@@ -178,6 +185,8 @@ static int finish(struct sc_works *works, struct sc_cell *cell, const struct sc_
     int *const ends[] = {&start.in, &start.out, &start.err, &start.control, &start.workdisk};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         sc_close(ends[i]);
+    if (r == 0 && works->plan->own_authority)
+        r = lay_trust(works, cell, err);
     if (r < 0)
         sc_cell_end(cell);
     return r;

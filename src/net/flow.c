@@ -15,6 +15,22 @@
 #define REWRITE_CHUNK (8 * 1024)
 #define REWRITE_MAX (2 * 1024 * 1024) /* of what goes on for one: a credential for each request in it */
 
+static ssize_t take(const struct sc_flow *flow, int from, void *data, size_t len)
+{
+    return flow->calls ? flow->calls->take(flow->from, data, len) : recv(from, data, len, MSG_DONTWAIT);
+}
+
+static ssize_t give(const struct sc_flow *flow, int to, const void *data, size_t len)
+{
+    return flow->calls ? flow->calls->give(flow->to, data, len)
+                       : send(to, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static int finish(const struct sc_flow *flow, int to)
+{
+    return flow->calls ? flow->calls->finish(flow->from, flow->to) : shutdown(to, SHUT_WR);
+}
+
 static void open_pipe(struct sc_flow *flow)
 {
     if (pipe2(flow->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -38,8 +54,7 @@ static void free_rest(struct sc_flow *flow)
 static int write_rest(struct sc_flow *flow, int to)
 {
     while (flow->rest_done < flow->rest_len) {
-        ssize_t n = send(to, flow->rest + flow->rest_done, flow->rest_len - flow->rest_done,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = give(flow, to, flow->rest + flow->rest_done, flow->rest_len - flow->rest_done);
         if (n < 0)
             return errno == EAGAIN ? 1 : -errno;
         flow->rest_done += (size_t)n;
@@ -64,7 +79,7 @@ static ssize_t rewrite_once(struct sc_flow *flow, int from, size_t most)
 {
     uint8_t chunk[REWRITE_CHUNK];
     struct sc_buf out;
-    ssize_t n = recv(from, chunk, most < sizeof chunk ? most : sizeof chunk, MSG_DONTWAIT);
+    ssize_t n = take(flow, from, chunk, most < sizeof chunk ? most : sizeof chunk);
     if (n <= 0) {
         flow->ended = n == 0;
         return n == 0 || errno == EAGAIN ? 0 : -errno;
@@ -84,7 +99,7 @@ static ssize_t copy_once(struct sc_flow *flow, int from, int to, size_t most)
 {
     static uint8_t chunk[SC_FLOW_CHUNK];
     size_t want = most < sizeof chunk ? most : sizeof chunk;
-    ssize_t n = recv(from, chunk, want, MSG_DONTWAIT);
+    ssize_t n = take(flow, from, chunk, want);
     if (n < 0)
         return errno == EAGAIN ? 0 : -errno;
     if (n == 0) {
@@ -94,8 +109,8 @@ static ssize_t copy_once(struct sc_flow *flow, int from, int to, size_t most)
     int allowed = flow->check ? flow->check(flow->userdata, chunk, (size_t)n) : 0;
     if (allowed < 0)
         return allowed;
-    flow->full_reads = !flow->check && (size_t)n == sizeof chunk ? flow->full_reads + 1 : 0;
-    ssize_t written = send(to, chunk, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    flow->full_reads = !flow->check && !flow->calls && (size_t)n == sizeof chunk ? flow->full_reads + 1 : 0;
+    ssize_t written = give(flow, to, chunk, (size_t)n);
     if (written < 0 && errno != EAGAIN)
         return -errno;
     size_t done = written > 0 ? (size_t)written : 0;
@@ -155,7 +170,7 @@ int sc_flow_move(struct sc_flow *flow, int from, int to, size_t most, size_t *re
         return r;
     if (flow->ended && !flow->rest && !flow->in_pipe && !flow->passed) {
         flow->passed = true;
-        if (shutdown(to, SHUT_WR) < 0 && errno != ENOTCONN)
+        if (finish(flow, to) < 0 && errno != ENOTCONN)
             return -errno;
     }
     if (flow->passed)

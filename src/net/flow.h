@@ -5,11 +5,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 
+/* In place of those of a socket, with their answers. */
+struct sc_flow_calls {
+    ssize_t (*take)(void *from, void *data, size_t len);     /* recv */
+    ssize_t (*give)(void *to, const void *data, size_t len); /* send */
+    int (*finish)(void *from, void *to);                     /* shutdown: nothing more goes to `to` */
+};
+
 struct sc_flow {
-    int pipe[2]; /* for splicing, once much has come; -1: not yet */
+    const struct sc_flow_calls *calls; /* NULL: its ends are sockets */
+    void *from, *to;                   /* theirs */
+    int pipe[2];                       /* for splicing, once much has come; -1: not yet */
     size_t in_pipe;
     uint8_t *rest; /* what was read and could not be written yet */
     size_t rest_len, rest_done;

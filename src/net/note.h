@@ -10,7 +10,9 @@
 /* Descriptors the egress process is started with. */
 #define SC_NET_SLOT_CONTROL 3
 #define SC_NET_SLOT_CONFIG 4 /* the rules as JSON, in sealed memory */
-#define SC_NET_SLOT_FIRST 5  /* enum sc_net_fd from here on */
+#define SC_NET_SLOT_ROOTS                                                                                    \
+    5 /* whom upstreams are trusted by, as PEM in sealed memory; /dev/null without TLS */
+#define SC_NET_SLOT_FIRST 6 /* enum sc_net_fd from here on */
 #define SC_NET_SLOT_END (SC_NET_SLOT_FIRST + SC_NET_FD_COUNT)
 /* Its only argument when the host has no Landlock and that was accepted. */
 #define SC_NET_NO_LANDLOCK "no-landlock"
@@ -34,6 +36,8 @@ enum sc_net_note_kind {
     SC_NET_NOTE_FAILED,    /* it ends: `reason`, errno in `count` */
     SC_NET_NOTE_DENIED,    /* a refusal of a kind that was not there before */
     SC_NET_NOTE_RECORD,    /* of a report */
+    SC_NET_NOTE_AUTHORITY, /* struct sc_net_authority, before READY, where requests over TLS are looked into
+                            */
     SC_NET_NOTE_DONE,      /* `count`: refusals that no record has, as there were too many kinds */
 };
 
@@ -52,6 +56,13 @@ struct sc_net_note {
     char address[46];
     char rule[82];
     char reason[96];
+};
+
+#define SC_NET_AUTHORITY_MAX 2048
+/* The certificate of the cell's own authority, in PEM with an end. */
+struct sc_net_authority {
+    uint8_t kind;
+    char pem[SC_NET_AUTHORITY_MAX];
 };
 
 #endif

@@ -19,10 +19,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/num.h"
-#include "net/egress.h"
-#include "net/flow.h"
-#include "net/http.h"
 #include "net/peek.h"
+#include "net/relay_parts.h"
 
 #define CONNECTIONS_USUAL 128
 #define ACCEPTS_A_ROUND 64
@@ -31,24 +29,6 @@
 /* linux/netfilter_ipv4.h cannot be included beside the C library's headers. Both families have this number.
  */
 #define ORIGINAL_DST 80
-
-struct sc_connection {
-    struct sc_source client, upstream; /* the client's first: epoll's pointer is this one's, too */
-    struct sc_egress *egress;
-    struct sc_dial *dial;
-    struct sc_known_name *name; /* NULL: an address only */
-    struct sc_addr addr;        /* asked for; then connected to */
-    uint16_t port;
-    int record; /* its index, or -1 */
-    bool looked_at, again, throttled;
-    struct sc_http *http; /* what the cell says is HTTP/1: each request is looked at */
-    struct sc_flow flows[2];
-    struct sc_charged charged;
-    bool requests_only;   /* its rules are about requests */
-    struct sc_spent said; /* why the last one was refused */
-    char asked[96];
-    struct sc_connection *after;
-};
 
 /* ---- the end of one ---- */
 
@@ -62,7 +42,7 @@ static void reset(int *fd)
 }
 
 /* Its memory stays until no event of this round can mean it. */
-static void end(struct sc_connection *c, bool by_reset)
+void sc_relay_end(struct sc_connection *c, bool by_reset)
 {
     struct sc_egress *egress = c->egress;
     if (c->dial)
@@ -77,6 +57,9 @@ static void end(struct sc_connection *c, bool by_reset)
     sc_budgets_release(&c->charged);
     sc_flow_fini(&c->flows[SC_NET_OUT]);
     sc_flow_fini(&c->flows[SC_NET_IN]);
+    if (c->tls)
+        sc_net_tls->close(c->tls);
+    c->tls = NULL;
     free(c->http);
     c->http = NULL;
     for (struct sc_connection **at = &egress->connections; *at; at = &(*at)->after) {
@@ -90,7 +73,7 @@ static void end(struct sc_connection *c, bool by_reset)
     egress->n_connections--;
 }
 
-static void refuse(struct sc_connection *c, const char *name, const char *rule, const char *reason)
+void sc_relay_refuse(struct sc_connection *c, const char *name, const char *rule, const char *reason)
 {
     const struct sc_decision decision = {.what = SC_NET_WHAT_CONNECT,
                                          .name = name,
@@ -98,7 +81,7 @@ static void refuse(struct sc_connection *c, const char *name, const char *rule, 
                                          .port = c->port,
                                          .verdict = {false, rule, reason}};
     sc_records_add(c->egress, &decision);
-    end(c, true);
+    sc_relay_end(c, true);
 }
 
 /* ---- budgets ---- */
@@ -122,7 +105,7 @@ static bool charge(struct sc_connection *c)
                                 : sc_net_rules_of_literal(net, &c->addr, c->port, rules);
     struct sc_spent spent = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
     if (spent.why)
-        refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
+        sc_relay_refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
     return !spent.why;
 }
 
@@ -131,47 +114,6 @@ static bool charge(struct sc_connection *c)
 static int check_http(void *userdata, const uint8_t *data, size_t len)
 {
     return sc_http_feed(userdata, data, len);
-}
-
-/* One request, all of it: it is charged to the rules that allow it. */
-static int judge_request(void *userdata, const struct sc_net_request *request,
-                         const struct sc_net_rule **ret_credential)
-{
-    struct sc_connection *c = userdata;
-    const struct sc_net *net = &c->egress->net;
-    const struct sc_net_rule *rules[SC_NET_LAYERS_MAX];
-    struct sc_net_verdict verdict = sc_net_judge_request(net, c->name->text, c->port, request);
-    c->said = (struct sc_spent){0};
-    if (!verdict.allow) {
-        snprintf(c->asked, sizeof c->asked, "%s: %.*s %.*s", verdict.reason, (int)request->method_len,
-                 request->method, (int)sc_min_u64(request->path_len, sizeof c->asked), request->path);
-        c->said = (struct sc_spent){verdict.rule, c->asked};
-        return -EACCES;
-    }
-    sc_budgets_release(&c->charged);
-    size_t n = sc_net_rules_of_request(net, c->name->text, c->port, request, rules);
-    c->said = sc_budgets_charge(&c->egress->budgets, &c->charged, rules, n);
-    for (size_t i = 0; i < n && !*ret_credential; i++)
-        *ret_credential = rules[i]->secret ? rules[i] : NULL;
-    return c->said.why ? -EACCES : 0;
-}
-
-static int feed_requests(void *userdata, const uint8_t *data, size_t len, struct sc_buf *ret_out)
-{
-    struct sc_connection *c = userdata;
-    return sc_http_feed_strict(c->http, data, len, ret_out);
-}
-
-/* Only requests go out, and only those that a rule allows. */
-static int follow_requests(struct sc_connection *c)
-{
-    c->http = malloc(sizeof *c->http);
-    if (!c->http)
-        return -ENOMEM;
-    sc_http_init_strict(c->http, c->name->text, judge_request, c);
-    c->flows[SC_NET_OUT].rewrite = feed_requests;
-    c->flows[SC_NET_OUT].userdata = c;
-    return 0;
 }
 
 /* From here on every request is looked at. */
@@ -207,17 +149,17 @@ static bool look(struct sc_connection *c)
     if (doubtful)
         seen = SC_PEEK_OTHER;
     if (seen == SC_PEEK_BROKEN || (seen == SC_PEEK_MORE && (size_t)n == sizeof first)) {
-        refuse(c, c->name->text, what, "whom it is for cannot be read");
+        sc_relay_refuse(c, c->name->text, what, "whom it is for cannot be read");
         return false;
     }
     if (seen == SC_PEEK_NAME && strcmp(name, c->name->text) != 0) {
-        refuse(c, name, what, "the name in it is not the one that was looked up");
+        sc_relay_refuse(c, name, what, "the name in it is not the one that was looked up");
         return false;
     }
     c->looked_at = seen != SC_PEEK_MORE;
     bool http = c->looked_at && (doubtful || sc_peek_is_http(first, (size_t)n));
     if (http && follow_http(c, doubtful) < 0) {
-        end(c, true);
+        sc_relay_end(c, true);
         return false;
     }
     return true;
@@ -233,22 +175,8 @@ static bool hear_answer(struct sc_connection *c)
     ssize_t n = recv(c->upstream.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
     if (n <= 0 || sc_http_answered(c->http, first, (size_t)n) >= 0)
         return true;
-    refuse(c, c->name->text, "http_host", "an upgrade to what cannot be looked into");
+    sc_relay_refuse(c, c->name->text, "http_host", "an upgrade to what cannot be looked into");
     return false;
-}
-
-static void refuse_request(struct sc_connection *c, int why)
-{
-    char name[SC_NET_NAME_MAX + 1];
-    if (why == -EACCES) {
-        refuse(c, c->name->text, c->said.rule, c->said.why);
-        return;
-    }
-    memcpy(name, why == -EPERM ? c->http->seen : c->name->text,
-           why == -EPERM ? sizeof c->http->seen : strlen(c->name->text) + 1);
-    refuse(c, name, "http_host",
-           why == -EPERM ? "the name in it is not the one that was looked up"
-                         : "it cannot be told whom a request is for, or where it ends");
 }
 
 /* SC_FLOW_*, or -1: the connection is gone. */
@@ -260,16 +188,16 @@ static int move(struct sc_connection *c, enum sc_net_way way)
         to = way == SC_NET_OUT ? c->upstream.fd : c->client.fd;
     struct sc_spent spent = sc_budgets_spent(budgets, &c->charged);
     if (spent.why) {
-        refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
+        sc_relay_refuse(c, c->name ? c->name->text : NULL, spent.rule, spent.why);
         return -1;
     }
     int state = sc_flow_move(&c->flows[way], from, to, most, &moved);
     account(c, way, moved);
     if (state < 0 && c->http && way == SC_NET_OUT &&
         (state == -EPERM || state == -EPROTO || state == -EACCES))
-        refuse_request(c, state);
+        sc_relay_refuse_request(c, state);
     else if (state < 0)
-        end(c, true);
+        sc_relay_end(c, true);
     if (state < 0)
         return -1;
     if (state == SC_FLOW_MORE) {
@@ -286,6 +214,8 @@ static void pump(struct sc_connection *c)
     if (c->client.fd < 0 || c->upstream.fd < 0)
         return;
     c->again = c->throttled = false;
+    if (!c->is_settled && sc_relay_settle(c) <= 0)
+        return;
     if (!c->looked_at && !look(c))
         return;
     if (!hear_answer(c))
@@ -297,7 +227,7 @@ static void pump(struct sc_connection *c)
         return;
     in = move(c, SC_NET_IN);
     if (in >= 0 && out == SC_FLOW_OVER && in == SC_FLOW_OVER)
-        end(c, false);
+        sc_relay_end(c, false);
 }
 
 static void on_upstream(struct sc_egress *egress, struct sc_source *source, uint32_t events)
@@ -316,7 +246,7 @@ static void on_client(struct sc_egress *egress, struct sc_source *source, uint32
     if (c->upstream.fd >= 0)
         pump(c);
     else if (c->client.fd >= 0 && events & (EPOLLERR | EPOLLHUP))
-        end(c, true); /* gone before there was anybody to talk to */
+        sc_relay_end(c, true); /* gone before there was anybody to talk to */
 }
 
 static void on_dialled(void *userdata, int sock, const struct sc_addr *addr)
@@ -331,7 +261,7 @@ static void on_dialled(void *userdata, int sock, const struct sc_addr *addr)
                                    .port = c->port};
     c->dial = NULL;
     if (sock == -EACCES) { /* which is in the records */
-        end(c, true);
+        sc_relay_end(c, true);
         return;
     }
     decision.verdict = c->name ? sc_net_judge_name(&egress->net, c->name->text, c->port)
@@ -341,13 +271,13 @@ static void on_dialled(void *userdata, int sock, const struct sc_addr *addr)
                                                   : "allowed, but there was no connection to be had";
     c->record = sc_records_add(egress, &decision);
     if (sock < 0) {
-        end(c, true);
+        sc_relay_end(c, true);
         return;
     }
     c->addr = *addr;
     c->upstream = (struct sc_source){sock, on_upstream};
     if (sc_egress_watch(egress, &c->upstream, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
-        end(c, true);
+        sc_relay_end(c, true);
     else
         pump(c);
 }
@@ -377,29 +307,32 @@ static void judge(struct sc_connection *c)
     if (sc_names_is_standin(&c->addr)) {
         c->name = sc_names_find(&egress->names, &c->addr);
         if (!c->name) {
-            refuse(c, NULL, "names", "an address that stands for no name that was looked up");
+            sc_relay_refuse(c, NULL, "names", "an address that stands for no name that was looked up");
             return;
         }
         struct sc_net_verdict verdict = sc_net_judge_name(&egress->net, c->name->text, c->port);
         if (!verdict.allow) {
-            refuse(c, c->name->text, verdict.rule, verdict.reason);
+            sc_relay_refuse(c, c->name->text, verdict.rule, verdict.reason);
             return;
         }
     }
     if (egress->n_connections > most) {
-        refuse(c, c->name ? c->name->text : NULL, "connections", "this budget of the cell is used up");
+        sc_relay_refuse(c, c->name ? c->name->text : NULL, "connections",
+                        "this budget of the cell is used up");
         return;
     }
     c->requests_only = c->name && sc_net_is_about_requests(&egress->net, c->name->text, c->port);
+    c->wants_tls = c->requests_only && sc_net_wants_tls(&egress->net, c->name->text, c->port);
+    c->is_settled = !c->wants_tls;
     if (!charge(c))
         return;
     c->looked_at = !c->name || egress->net.unchecked_names || c->requests_only;
-    if (c->requests_only && follow_requests(c) < 0) {
-        end(c, true);
+    if (c->requests_only && sc_relay_follow_requests(c) < 0) {
+        sc_relay_end(c, true);
         return;
     }
     if (sc_dial_start(egress, c->name, &c->addr, c->port, on_dialled, c, &c->dial) < 0)
-        end(c, true);
+        sc_relay_end(c, true);
 }
 
 static void begin(struct sc_egress *egress, int sock, bool v6)
@@ -420,7 +353,7 @@ static void begin(struct sc_egress *egress, int sock, bool v6)
     /* Who comes to the listener by its own address was sent by nobody. */
     if (original_address(sock, v6, &c->addr, &c->port) < 0 || c->port == SC_NET_PORT_TCP ||
         sc_egress_watch(egress, &c->client, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
-        end(c, true);
+        sc_relay_end(c, true);
     else
         judge(c);
 }
@@ -459,6 +392,7 @@ static bool still_allowed(const struct sc_connection *c)
         return sc_net_judge_literal(net, &c->addr, c->port).allow;
     return sc_net_judge_name(net, c->name->text, c->port).allow &&
            sc_net_is_about_requests(net, c->name->text, c->port) == c->requests_only &&
+           (c->requests_only && sc_net_wants_tls(net, c->name->text, c->port)) == c->wants_tls &&
            (c->upstream.fd < 0 || sc_net_judge_resolved(net, &c->addr, c->port).allow);
 }
 
@@ -467,8 +401,8 @@ static void judge_one_again(struct sc_connection *c)
     if (still_allowed(c))
         (void)charge(c);
     else
-        refuse(c, c->name ? c->name->text : NULL, "changed rules",
-               "the rules were changed and allow it no more");
+        sc_relay_refuse(c, c->name ? c->name->text : NULL, "changed rules",
+                        "the rules were changed and allow it no more");
 }
 
 int sc_relay_change(struct sc_egress *egress, struct sc_net *net)
@@ -491,16 +425,23 @@ int sc_relay_change(struct sc_egress *egress, struct sc_net *net)
 int sc_relay_round(struct sc_egress *egress)
 {
     int wait = -1;
-    sc_budgets_refill(&egress->budgets, sc_now_ns());
+    uint64_t now = sc_now_ns();
+    sc_budgets_refill(&egress->budgets, now);
     for (struct sc_connection *c = egress->connections, *after; c; c = after) {
         after = c->after;
         if (c->again || c->throttled)
             pump(c);
     }
+    for (struct sc_connection *c = egress->connections, *after; c; c = after) {
+        after = c->after;
+        int settle = sc_relay_settle_clock(c, now);
+        if (settle >= 0 && (wait < 0 || settle < wait))
+            wait = settle;
+    }
     for (struct sc_connection *c = egress->connections; c; c = c->after) {
         if (c->again)
             wait = 0;
-        else if (c->throttled && wait < 0)
+        else if (c->throttled && (wait < 0 || wait > REFILL_MS))
             wait = REFILL_MS;
     }
     while (egress->dead) {

@@ -184,6 +184,15 @@ bool sc_net_is_about_requests(const struct sc_net *net, const char *name, uint16
     return false;
 }
 
+bool sc_net_wants_tls(const struct sc_net *net, const char *name, uint16_t port)
+{
+    for (const struct sc_net *layer = net; layer; layer = layer->within)
+        for (size_t i = 0; i < layer->n_rules; i++)
+            if (layer->rules[i].tls && rule_names(&layer->rules[i], name, port))
+                return true;
+    return port == SC_NET_PORT_HTTPS;
+}
+
 /* Once a rule has said which requests are allowed, there is no default that allows others. */
 static struct sc_net_verdict judge_request(const struct sc_net *net, const char *name, uint16_t port,
                                            const struct sc_net_request *request)

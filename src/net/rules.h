@@ -29,6 +29,8 @@ struct sc_net_verdict sc_net_judge_literal(const struct sc_net *net, const struc
 /* Are there rules about requests for what this name has on this port? Then all that is said to it must be
  * requests, each of which is judged. */
 bool sc_net_is_about_requests(const struct sc_net *net, const char *name, uint16_t port);
+/* Must they come over TLS? */
+bool sc_net_wants_tls(const struct sc_net *net, const char *name, uint16_t port);
 struct sc_net_verdict sc_net_judge_request(const struct sc_net *net, const char *name, uint16_t port,
                                            const struct sc_net_request *request);
 

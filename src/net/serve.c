@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "net/egress.h"
+#include "net/tls.h"
 
 #define EVENTS_A_ROUND 128
 
@@ -129,6 +130,10 @@ static int start(struct sc_egress *egress, const char **ret_step)
         r = sc_budgets_renew(&egress->budgets, &egress->net);
     if (r < 0)
         return r;
+    *ret_step = "TLS";
+    r = sc_net_tls ? sc_net_tls->prepare() : 0;
+    if (r < 0)
+        return r;
     *ret_step = "resolver";
     r = sc_dial_init(egress);
     if (r < 0)
@@ -168,6 +173,17 @@ static void serve(struct sc_egress *egress)
     }
 }
 
+/* The owner lays the certificate into the cell while we go on. */
+static int start_tls(void)
+{
+    struct sc_net_authority authority = {.kind = SC_NET_NOTE_AUTHORITY};
+    int r = sc_net_tls->certify(authority.pem);
+    if (r < 0)
+        return r;
+    ssize_t sent = send(SC_NET_SLOT_CONTROL, &authority, sizeof authority, MSG_NOSIGNAL);
+    return sent == sizeof authority ? sc_net_tls->trust(SC_NET_SLOT_ROOTS) : -EPIPE;
+}
+
 int main(int argc, char **argv)
 {
     static struct sc_egress egress;
@@ -182,6 +198,10 @@ int main(int argc, char **argv)
     if (r == 0) {
         step = "credentials";
         r = take_secrets(SC_NET_SLOT_CONTROL, &egress.net);
+    }
+    if (r == 0 && sc_net_tls) {
+        step = "certificates";
+        r = start_tls();
     }
     if (r < 0)
         fail(step, r);

@@ -138,6 +138,7 @@ int sc_plan_make(const struct sc_spec *spec, const struct sc_host *host, struct 
     plan->disk_image = spec->disk_backing == SC_DISK_IMAGE;
     plan->fixed_layout = spec->deterministic.on;
     plan->forkable = spec->forkable;
+    plan->own_authority = sc_net_terminates(&spec->net);
     plan->zygote = spec->forkable && spec->zygote;
     plan->stay = spec->session || spec->mode != SC_MODE_PLAIN;
 

@@ -18,6 +18,9 @@
 #define SC_CELL_AGENT_UID 999
 #define SC_CELL_HOME "/home/user"
 #define SC_CELL_USER "user"
+/* Whom programs trust in TLS, in cells that have an authority of their own. */
+#define SC_CELL_TRUST_FOLDER "/run/snapcell"
+#define SC_CELL_TRUST SC_CELL_TRUST_FOLDER "/ca.pem"
 
 enum sc_mount_kind {
     SC_MOUNT_DIR,     /* an empty folder of the template root */
@@ -97,7 +100,8 @@ struct sc_plan {
     bool forkable; /* its cells' programs can be forked into cells below them, and the fork library lies in
                       /snapcell */
     bool zygote;   /* `forkable` for what runs its template's code only */
-    bool stay;     /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
+    bool own_authority; /* its rules are about requests over TLS: each cell has an authority of its own */
+    bool stay; /* no program of its own: the cell waits for commands, and the runners lie in /snapcell */
 
     struct sc_plan_mount *mounts;
     size_t n_mounts;

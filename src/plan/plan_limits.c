@@ -106,6 +106,8 @@ static void add_fresh(struct sc_plan *plan, enum sc_fresh_kind kind, const char 
         .kind = kind, .path = path, .bytes = bytes, .inodes = inodes, .mode = mode, .owned = owned};
 }
 
+#define TRUST_BYTES SC_MIB /* more than all authorities of a system */
+
 static void plan_fresh(struct sc_plan *plan)
 {
     const struct sc_limits *limits = &plan->limits;
@@ -116,6 +118,8 @@ static void plan_fresh(struct sc_plan *plan)
     add_fresh(plan, SC_FRESH_TMPFS, "/tmp", limits->tmp, limits->tmp_inodes, 01777, true);
     add_fresh(plan, SC_FRESH_TMPFS, "/dev/shm", limits->shm, 4096, 01777, true);
     add_fresh(plan, SC_FRESH_DEVPTS, "/dev/pts", 0, 0, 0620, true);
+    if (plan->own_authority)
+        add_fresh(plan, SC_FRESH_TMPFS, SC_CELL_TRUST_FOLDER, TRUST_BYTES, 8, 0755, true);
 }
 
 static void add_rlimit(struct sc_plan *plan, int resource, uint64_t value)

@@ -247,6 +247,8 @@ static int add_places(struct sc_plan *plan)
     int r = 0;
     for (size_t i = 0; i < sizeof places / sizeof places[0] && r == 0; i++)
         r = add_dir(plan, places[i], 0755);
+    if (r == 0 && plan->own_authority)
+        r = add_dir(plan, SC_CELL_TRUST_FOLDER, 0755);
     if (r == 0 && !(plan->spec->root && exists(plan->spec->root)))
         r = add_dir(plan, "/var", 0755);
     if (r == 0 && !plan->spec->root)

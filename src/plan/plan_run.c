@@ -62,6 +62,9 @@ static const char *const ALWAYS[][2] = {
     {"PYTHONDONTWRITEBYTECODE", "1"},
     {"MPLBACKEND", "Agg"},
 };
+/* OpenSSL and Go, Python's requests and pip, Node, curl, git: each asks another one. */
+static const char *const TRUST[] = {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+                                    "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"};
 
 /* One of the caller's. */
 static int add_variable(struct sc_plan *plan, const char *entry)
@@ -89,6 +92,8 @@ static int plan_env(struct sc_plan *plan)
         r = sc_strv_set_env(&plan->env, ALWAYS[i][0], ALWAYS[i][1]);
     for (size_t i = 0; i < sizeof THREADS / sizeof THREADS[0] && r == 0; i++)
         r = sc_strv_set_env(&plan->env, THREADS[i], count);
+    for (size_t i = 0; plan->own_authority && i < sizeof TRUST / sizeof TRUST[0] && r == 0; i++)
+        r = sc_strv_set_env(&plan->env, TRUST[i], SC_CELL_TRUST);
     if (r == 0 && plan->pty)
         r = sc_strv_set_env(&plan->env, "TERM", "xterm-256color");
     if (r == 0)

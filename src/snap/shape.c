@@ -83,6 +83,8 @@ const char *sc_shape_misfit(const struct sc_spec *spec)
         return "a program's file";
     if (spec->n_outs)
         return "artifacts";
+    if (sc_net_terminates(&spec->net))
+        return "requests over TLS that are looked into";
     for (size_t i = 0; i < sc_shape_own_env(spec); i++)
         if (!sc_shape_env_fits(spec->env.v[i], spec->lang))
             return "a variable that is read when the interpreter starts";

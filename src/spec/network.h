@@ -24,6 +24,7 @@ struct json_t;
 #define SC_NET_WITHIN_MAX 6 /* how often `within` may stand inside itself */
 #define SC_NET_LAYERS_MAX (SC_NET_WITHIN_MAX + 1)
 #define SC_NET_CONNECTIONS_MAX 1024
+#define SC_NET_PORT_HTTPS 443 /* where requests come over TLS */
 
 /* An address; v4 stands in the first four bytes, the rest is zero. */
 struct sc_addr {
@@ -47,9 +48,9 @@ struct sc_net_rule {
     size_t n_ports;
     /* Budgets of what this rule allows; 0: none but the cell's. */
     uint64_t connections, bytes_out, bytes_in, bytes_per_second;
-    char *
-        *http; /* requests that it allows, "METHOD PATH"; only such over plain HTTP/1, where there are any */
+    char **http; /* requests that it allows, "METHOD PATH"; only such over HTTP/1, where there are any */
     size_t n_http;
+    bool tls; /* they must come over TLS on each of its ports; on 443 they must anyway, elsewhere must not */
     /* A field that is put into each request that the rule allows; NULL: none. `secret` NULL with a name: it
      * is withheld, and no cell can be made so. */
     char *secret_field, *secret;
@@ -109,6 +110,10 @@ int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char 
 struct json_t *sc_net_to_json(const struct sc_net *net, bool whole);
 /* Has a rule of any layer a credential? What has may not be written to a file. */
 bool sc_net_has_credentials(const struct sc_net *net);
+
+/* Is a rule of any layer about requests over TLS? Then TLS to such names ends in the egress process, and the
+ * cell trusts an authority of its own. */
+bool sc_net_terminates(const struct sc_net *net);
 
 /* Is it a path that leads where it says, with every server? No dot segments, also escaped ones, no query. */
 bool sc_net_path_is_plain(const char *path, size_t len);

@@ -143,3 +143,18 @@ bool sc_net_has_credentials(const struct sc_net *net)
                 return true;
     return false;
 }
+
+static bool is_over_tls(const struct sc_net_rule *rule)
+{
+    return (rule->n_http || rule->secret_field) &&
+           (rule->tls || sc_ports_have(rule->ports, rule->n_ports, SC_NET_PORT_HTTPS));
+}
+
+bool sc_net_terminates(const struct sc_net *net)
+{
+    for (const struct sc_net *layer = net; layer; layer = layer->within)
+        for (size_t i = 0; i < layer->n_rules; i++)
+            if (is_over_tls(&layer->rules[i]))
+                return true;
+    return false;
+}

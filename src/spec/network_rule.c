@@ -88,6 +88,14 @@ static int read_credential(void *into, const json_t *value, const char *path, st
     return sc_net_read_credential(&reading->more, value, path, err);
 }
 
+static int read_tls(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct reading *reading = into;
+    reading->more_field = "tls";
+    reading->more.tls = json_is_true(value);
+    return reading->more.tls ? 0 : sc_err_usage(err, path, "%s: allowed: true", path);
+}
+
 /* What more there is to say needs one rule that allows. */
 static int check_more(const struct reading *reading, const char *path, struct sc_err *err)
 {
@@ -102,20 +110,32 @@ static int check_more(const struct reading *reading, const char *path, struct sc
     return 0;
 }
 
-/* Requests can be read where a name says whom they are for, and nothing is encrypted. */
-static int check_patterns(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
+static bool is_https(const struct sc_net_rule *rule, const struct sc_net_rule *more)
+{
+    return more->tls || (rule->n_ports == 1 && rule->ports[0].first == SC_NET_PORT_HTTPS &&
+                         rule->ports[0].last == SC_NET_PORT_HTTPS);
+}
+
+/* Requests can be read where a name says whom they are for. A credential goes one way only, so that a program
+ * cannot choose the one that others can listen to. */
+static int check_requests(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
                           struct sc_err *err)
 {
+    bool about = more->n_http || more->secret_field;
     char field[SC_ERR_FIELD_MAX];
-    sc_json_join_path(field, path, more->secret_field ? "credential" : "http");
-    if (!rule->name)
+    sc_json_join_path(field, path, more->secret_field ? "credential" : more->n_http ? "http" : "tls");
+    if (!about && more->tls)
+        return sc_err_usage(err, field,
+                            "%s: allowed with http or credential: TLS is not looked into otherwise", field);
+    if (about && !rule->name)
         return sc_err_usage(err, field, "%s: a rule about addresses has none: allowed with a name", field);
     if (more->secret_field && strchr(rule->name, '*'))
         return sc_err_usage(err, field, "%s: it is for one name: allowed without *", field);
-    if (sc_ports_have(rule->ports, rule->n_ports, 443))
+    if (more->secret_field && !is_https(rule, more) &&
+        sc_ports_have(rule->ports, rule->n_ports, SC_NET_PORT_HTTPS))
         return sc_err_usage(err, field,
-                            "%s: HTTPS is not looked into, and the rule's ports have 443: allowed with ports "
-                            "without it, as in %s:80",
+                            "%s: the rule's ports have 443, where requests come over TLS, and others, where "
+                            "anybody on the way can read them: allowed with ports of one kind, as in %s:443",
                             field, rule->name);
     return 0;
 }
@@ -124,6 +144,7 @@ static void add_more(struct sc_net_rule *rule, struct sc_net_rule *more)
 {
     rule->http = more->http;
     rule->n_http = more->n_http;
+    rule->tls = more->tls;
     rule->secret_field = more->secret_field;
     rule->secret = more->secret;
     more->secret_field = more->secret = NULL;
@@ -145,6 +166,7 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
                                                   {"bytes_per_second", read_rate},
                                                   {"http", read_patterns},
                                                   {"credential", read_credential},
+                                                  {"tls", read_tls},
                                                   {NULL}};
     struct sc_net *net = into;
     struct reading reading = {0};
@@ -155,8 +177,8 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
         r = check_more(&reading, path, err);
     if (r == 0)
         r = sc_net_add_rule(net, reading.allow, reading.text_path, reading.text, err);
-    if (r == 0 && (reading.more.n_http || reading.more.secret_field))
-        r = check_patterns(&net->rules[net->n_rules - 1], &reading.more, path, err);
+    if (r == 0 && reading.more_field)
+        r = check_requests(&net->rules[net->n_rules - 1], &reading.more, path, err);
     if (r == 0 && reading.more_field)
         add_more(&net->rules[net->n_rules - 1], &reading.more);
     sc_net_free_patterns(&reading.more);
@@ -191,6 +213,7 @@ json_t *sc_net_rule_json(const struct sc_net_rule *rule, bool whole)
         put_number(object, "bytes_in", rule->bytes_in) < 0 ||
         put_number(object, "bytes_per_second", rule->bytes_per_second) < 0 ||
         (rule->n_http && put_patterns(object, rule) < 0) ||
+        (rule->tls && json_object_set_new(object, "tls", json_true()) < 0) ||
         (rule->secret_field &&
          json_object_set_new(object, "credential", sc_net_credential_json(rule, whole)) < 0)) {
         json_decref(object);

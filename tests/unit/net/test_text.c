@@ -204,6 +204,42 @@ static void test_credentials_are_withheld(void **state)
     sc_spec_fini(&spec);
 }
 
+/* What is about requests on 443, or on a port of a rule that says so, is over TLS. */
+static void test_terminates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network;
+        bool terminates;
+    } rows[] = {
+        {"{\"rules\": [{\"allow\": \"a.example\"}]}", false},
+        {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET /\"]}]}", false},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"http\": [\"GET /\"]}]}", true},
+        {"{\"rules\": [{\"allow\": \"a.example:8443\", \"http\": [\"GET /\"], \"tls\": true}]}", true},
+        {"{\"rules\": [{\"allow\": \"*.example:400-500\", \"http\": [\"GET /\"]}]}", true},
+        {"{\"rules\": [{\"allow\": \"a.example:443\", \"credential\": {\"basic\": \"u:p\"}}]}", true},
+        {"{\"rules\": [{\"allow\": \"a.example:443,8443\", \"credential\": {\"basic\": \"u:p\"}, \"tls\": "
+         "true}]}",
+         true},
+        {"{\"mode\": \"open\", \"within\": {\"rules\": [{\"allow\": \"*\", \"http\": [\"GET /\"]}]}}", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sc_spec spec, again;
+        struct sc_err err = {0};
+        if (from_json(&spec, rows[i].network, &err) < 0)
+            fail_msg("%s: %s", rows[i].network, err.message);
+        char *whole = sc_spec_to_json_whole(&spec);
+        sc_spec_init(&again);
+        assert_int_equal(sc_spec_from_json(&again, whole, strlen(whole), &err), 0);
+        if (sc_net_terminates(&spec.net) != rows[i].terminates ||
+            sc_net_terminates(&again.net) != rows[i].terminates)
+            fail_msg("%s", rows[i].network);
+        free(whole);
+        sc_spec_fini(&again);
+        sc_spec_fini(&spec);
+    }
+}
+
 static void test_json_refused(void **state)
 {
     (void)state;
@@ -226,8 +262,11 @@ static void test_json_refused(void **state)
          "network.rules[0].connections: a rule that denies has none"},
         {"{\"rules\": [{\"bytes_out\": 1, \"allow\": \"preset:pypi\"}]}",
          "network.rules[0].bytes_out: a preset has none"},
-        {"{\"rules\": [{\"allow\": \"a.example\", \"http\": [\"GET /\"]}]}",
-         "network.rules[0].http: HTTPS is not looked into, and the rule's ports have 443"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"tls\": true}]}",
+         "network.rules[0].tls: allowed with http or credential"},
+        {"{\"rules\": [{\"allow\": \"a.example\", \"http\": [\"GET /\"], \"tls\": false}]}",
+         "network.rules[0].tls: allowed: true"},
+        {"{\"rules\": [{\"deny\": \"a.example\", \"tls\": true}]}", "a rule that denies has none"},
         {"{\"rules\": [{\"allow\": \"192.0.2.1:80\", \"http\": [\"GET /\"]}]}",
          "network.rules[0].http: a rule about addresses has none"},
         {"{\"rules\": [{\"deny\": \"a.example\", \"http\": [\"GET /\"]}]}", "a rule that denies has none"},
@@ -240,7 +279,7 @@ static void test_json_refused(void **state)
         {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"GET\"]}]}", "allowed: METHOD PATH"},
         {"{\"rules\": [{\"allow\": \"a.example:80\", \"http\": [\"TRACE /\"]}]}", "never let through"},
         {"{\"rules\": [{\"allow\": \"a.example\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
-         "network.rules[0].credential: HTTPS is not looked into, and the rule's ports have 443"},
+         "network.rules[0].credential: the rule's ports have 443, where requests come over TLS, and others"},
         {"{\"rules\": [{\"allow\": \"*.example:80\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
          "it is for one name"},
         {"{\"rules\": [{\"allow\": \"192.0.2.1:80\", \"credential\": {\"basic\": \"u:SECRET\"}}]}",
@@ -312,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_presets),
         cmocka_unit_test(test_json_both_ways),
         cmocka_unit_test(test_credentials_are_withheld),
+        cmocka_unit_test(test_terminates),
         cmocka_unit_test(test_json_refused),
         cmocka_unit_test(test_template),
     };
