@@ -12,7 +12,7 @@ struct sc_group_usage {
     uint64_t cpu_user_ns, cpu_system_ns;
     uint64_t memory_peak_bytes;
     uint64_t tasks_peak;    /* the agent included; 0: the kernel does not tell */
-    uint64_t tasks_refused; /* how often a process or thread was: pids.events max */
+    uint64_t tasks_refused; /* how often a process or thread was, by this group's own limit: pids.events */
 };
 
 struct sc_group {

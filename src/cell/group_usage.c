@@ -129,10 +129,27 @@ static int cpu_times(const struct sc_group *group, struct sc_group_usage *usage)
     return r;
 }
 
+/* The kernel counts refusals where the one stood who was refused, whichever group above had no room: they are
+ * this group's only if it was full itself. Without pids.peak that is not known, and all count. */
+static int tasks(int dir, struct sc_group_usage *usage)
+{
+    char text[1024];
+    uint64_t most;
+    int known = sc_read_u64(dir, "pids.peak", &usage->tasks_peak); /* 6.1 */
+    if (known < 0 && known != -ENOENT)
+        return known;
+    int r = read_file(dir, "pids.events", text, sizeof text);
+    if (r < 0)
+        return r;
+    /* "max" is no number, and no limit. */
+    if (known < 0 || (sc_read_u64(dir, "pids.max", &most) == 0 && usage->tasks_peak >= most))
+        usage->tasks_refused = keyed(text, "max");
+    return 0;
+}
+
 int sc_group_usage(const struct sc_group *group, struct sc_group_usage *ret_usage)
 {
     struct sc_group_usage usage = {0};
-    char text[1024];
     int memory = group->dir_fds[SC_CTL_MEMORY], pids = group->dir_fds[SC_CTL_PIDS];
     int r = cpu_times(group, &usage);
     if (r < 0)
@@ -144,14 +161,8 @@ int sc_group_usage(const struct sc_group *group, struct sc_group_usage *ret_usag
         if (r < 0 && r != -ENOENT)
             return r;
     }
-    if (pids >= 0) {
-        r = sc_read_u64(pids, "pids.peak", &usage.tasks_peak); /* 6.1 */
-        if (r < 0 && r != -ENOENT)
-            return r;
-        if ((r = read_file(pids, "pids.events", text, sizeof text)) < 0)
-            return r;
-        usage.tasks_refused = keyed(text, "max");
-    }
+    if (pids >= 0 && (r = tasks(pids, &usage)) < 0)
+        return r;
     *ret_usage = usage;
     return 0;
 }
