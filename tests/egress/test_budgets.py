@@ -37,6 +37,21 @@ held = dial("allowed.test", 7); print(outcome(held), outcome(dial("allowed.test"
     assert out(result) == ["b'x' ECONNRESET b'x'"]
 
 
+def test_a_layer_below_has_budgets_for_all(cells):
+    """A tenant's or a template's, which a request can not widen."""
+    below = {"internal": ["198.51.100.0/24"], "rules": [{"allow": "*:7-80"}]}
+    result = cells.spec({"rules": [{"allow": "*:7"}], "connections": 100, "within": dict(below, connections=1)}, """
+held = dial("allowed.test", 7); print(outcome(held), outcome(dial("both.test", 7)))
+""")
+    assert out(result) == ["b'x' ECONNRESET"]
+    result = cells.spec({"rules": [{"allow": "*:7-80"}], "bytes_in": 1000000, "within": dict(below, bytes_in=20000)}, """
+get("http://allowed.test/big?1000000")
+while (last := outcome(dial("both.test", 7))) != "ECONNRESET": time.sleep(0.05)
+print(last)
+""")
+    assert out(result) == ["ECONNRESET"] and sum(x["bytes_in"] for x in records(result, what="connection")) <= 20000
+
+
 def test_budgets_of_address_rules(cells):
     result = cells.spec({"rules": [{"allow": "198.51.100.10:7", "connections": 1}]}, """
 held = dial("198.51.100.10", 7); print(outcome(held), outcome(dial("198.51.100.10", 7)))
