@@ -265,6 +265,21 @@ static int add_deny(struct sc_spec *spec, const char *value, struct sc_err *err)
     return sc_net_add_rule(&spec->net, false, "deny", value, err);
 }
 
+static int add_http(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_http(&spec->net, "http", value, err);
+}
+
+static int add_credential_header(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_credential_header(&spec->net, "credential-header", value, err);
+}
+
+static int add_credential_basic(struct sc_spec *spec, const char *value, struct sc_err *err)
+{
+    return sc_net_add_credential_basic(&spec->net, "credential-basic", value, err);
+}
+
 static int add_internal(struct sc_spec *spec, const char *value, struct sc_err *err)
 {
     return sc_net_add_internal(&spec->net, "internal", value, err);
@@ -277,12 +292,37 @@ static int add_import(struct sc_spec *spec, const char *value, struct sc_err *er
 
 int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, struct sc_err *err)
 {
-    static const char *const names[] = {"file",     "dir",         "out",       "env",   "allow-degraded",
-                                        "rules",    "deny-module", "deny-call", "allow", "deny",
-                                        "internal", "import",      NULL};
-    static int (*const adders[])(struct sc_spec *, const char *, struct sc_err *) = {
-        add_file,        add_dir,       add_out,   add_env,  add_degraded, add_rules,
-        add_deny_module, add_deny_call, add_allow, add_deny, add_internal, add_import};
+    static const char *const names[] = {"file",
+                                        "dir",
+                                        "out",
+                                        "env",
+                                        "allow-degraded",
+                                        "rules",
+                                        "deny-module",
+                                        "deny-call",
+                                        "allow",
+                                        "deny",
+                                        "internal",
+                                        "import",
+                                        "http",
+                                        "credential-header",
+                                        "credential-basic",
+                                        NULL};
+    static int (*const adders[])(struct sc_spec *, const char *, struct sc_err *) = {add_file,
+                                                                                     add_dir,
+                                                                                     add_out,
+                                                                                     add_env,
+                                                                                     add_degraded,
+                                                                                     add_rules,
+                                                                                     add_deny_module,
+                                                                                     add_deny_call,
+                                                                                     add_allow,
+                                                                                     add_deny,
+                                                                                     add_internal,
+                                                                                     add_import,
+                                                                                     add_http,
+                                                                                     add_credential_header,
+                                                                                     add_credential_basic};
     for (size_t i = 0; names[i]; i++)
         if (!strcmp(names[i], option))
             return adders[i](spec, value, err);

@@ -46,6 +46,7 @@ struct sc_net_rule {
     struct sc_cidr cidr;
     struct sc_ports ports[SC_NET_PORTS_MAX];
     size_t n_ports;
+    bool of_preset; /* and so not written by who asks */
     /* Budgets of what this rule allows; 0: none but the cell's. */
     uint64_t connections, bytes_out, bytes_in, bytes_per_second;
     char **http; /* requests that it allows, "METHOD PATH"; only such over HTTP/1, where there are any */
@@ -102,6 +103,11 @@ int sc_net_add_rule(struct sc_net *net, bool allow, const char *field, const cha
 /* The rules of a preset (policy/net/), as "preset:NAME" adds them. */
 int sc_net_add_preset(struct sc_net *net, bool allow, const char *field, const char *name,
                       struct sc_err *err);
+/* What options say about the allow rule that was added last: one more of its requests, "METHOD PATH"; a
+ * credential, whose value is read from a file: "NAME=FILE", or "FILE" with USER:PASSWORD. */
+int sc_net_add_http(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
+int sc_net_add_credential_header(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
+int sc_net_add_credential_basic(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 int sc_net_add_internal(struct sc_net *net, const char *field, const char *text, struct sc_err *err);
 
 int sc_net_from_json(struct sc_net *net, const struct json_t *value, const char *path, struct sc_err *err);

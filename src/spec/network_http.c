@@ -80,9 +80,13 @@ static bool is_pattern(const char *text)
 
 int sc_net_read_pattern(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
-    struct sc_net_rule *rule = into;
     const char *text = sc_json_text(value, path, err);
-    int r = text ? sc_spec_text_ok(path, text, SC_NET_RULE_TEXT_MAX, err) : -EINVAL;
+    return text ? sc_net_add_pattern(into, path, text, err) : -EINVAL;
+}
+
+int sc_net_add_pattern(struct sc_net_rule *rule, const char *path, const char *text, struct sc_err *err)
+{
+    int r = sc_spec_text_ok(path, text, SC_NET_RULE_TEXT_MAX, err);
     if (r < 0)
         return r;
     if (rule->n_http == SC_NET_PATTERNS_MAX)

@@ -13,7 +13,8 @@ int sc_net_add_preset(struct sc_net *net, bool allow, const char *field, const c
         if (strcmp(PRESETS[i].name, name) != 0)
             continue;
         for (const char *const *rule = PRESETS[i].rules; *rule && r == 0; rule++)
-            r = sc_net_add_rule(net, allow, field, *rule, err);
+            if ((r = sc_net_add_rule(net, allow, field, *rule, err)) == 0)
+                net->rules[net->n_rules - 1].of_preset = true;
         return r;
     }
     return sc_spec_bad(err, field, name, "allowed behind preset: are " PRESET_NAMES);

@@ -118,7 +118,7 @@ static bool is_https(const struct sc_net_rule *rule, const struct sc_net_rule *m
 
 /* Requests can be read where a name says whom they are for. A credential goes one way only, so that a program
  * cannot choose the one that others can listen to. */
-static int check_requests(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
+int sc_net_check_requests(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
                           struct sc_err *err)
 {
     bool about = more->n_http || more->secret_field;
@@ -178,7 +178,7 @@ int sc_net_read_rule(void *into, const json_t *value, const char *path, struct s
     if (r == 0)
         r = sc_net_add_rule(net, reading.allow, reading.text_path, reading.text, err);
     if (r == 0 && reading.more_field)
-        r = check_requests(&net->rules[net->n_rules - 1], &reading.more, path, err);
+        r = sc_net_check_requests(&net->rules[net->n_rules - 1], &reading.more, path, err);
     if (r == 0 && reading.more_field)
         add_more(&net->rules[net->n_rules - 1], &reading.more);
     sc_net_free_patterns(&reading.more);

@@ -12,6 +12,7 @@
 sc_json_reader sc_net_read_rule;
 /* One more of a rule's requests; `into` is the struct sc_net_rule. */
 sc_json_reader sc_net_read_pattern;
+int sc_net_add_pattern(struct sc_net_rule *rule, const char *path, const char *text, struct sc_err *err);
 void sc_net_free_patterns(struct sc_net_rule *rule);
 /* What `to` has is not freed. 0 or -ENOMEM, and then `to` has none. */
 int sc_net_copy_patterns(const struct sc_net_rule *from, struct sc_net_rule *to);
@@ -22,6 +23,9 @@ json_t *sc_net_credential_json(const struct sc_net_rule *rule, bool whole);
 void sc_net_free_credential(struct sc_net_rule *rule);
 /* As sc_net_copy_patterns. */
 int sc_net_copy_credential(const struct sc_net_rule *from, struct sc_net_rule *to);
+/* May this rule have the requests, credential and TLS of `more`? */
+int sc_net_check_requests(const struct sc_net_rule *rule, const struct sc_net_rule *more, const char *path,
+                          struct sc_err *err);
 /* A budget: 1 to max. */
 int sc_net_read_count(uint64_t *into, const json_t *value, const char *path, uint64_t max,
                       struct sc_err *err);

@@ -1,5 +1,6 @@
 """Rules about requests over TLS: it ends outside the cell at an authority of the cell's own, and the upstream's certificate is
 checked there. What no rule is about is not looked into."""
+import base64
 import json
 import os
 import signal
@@ -209,6 +210,34 @@ print(outcome(dial("allowed.test", 80), b"GET /hello HTTP/1.1\\r\\nHost: allowed
     assert done.code != 0 and b"SNAPCELL_UPSTREAM_CA=" in done.err and b"No such file" in done.err, done.err
 
 
+def test_options_say_the_same(https, cells, lab):
+    """And a credential comes from a file, or a descriptor."""
+    secret = os.path.join(cells.folder, "secret")
+    with open(secret, "w", encoding="ascii") as f:
+        f.write(SECRET + "\n")
+    with open(secret + ".basic", "w", encoding="ascii") as f:
+        f.write("user:pass")
+    line = [cells.binary, "run", "--json", "--wall", "60s", *cells.accept, *INTERNAL]
+    asks = ["--bash", "-c", "curl -sS https://allowed.test/hello; curl -sS https://allowed.test/other; curl -sS http://allowed.test/hello"]
+    words = line + ["--allow", "allowed.test:443", "--http", "GET /hello", "--http", "POST /*", "--credential-header", "X-Api-Key=/dev/fd/3",
+                    "--allow", "allowed.test:80", "--credential-basic", secret + ".basic", *asks]
+    done = lab.order(run=["bash", "-c", 'exec 3< "$1"; shift; "$@"', "bash", secret, *words], env=https.env)
+    result = json.loads(base64.b64decode(done["out"]))
+    assert result["stdout"] == "origin-ok 198.51.100.10 443 allowed.testorigin-ok 198.51.100.10 80 allowed.test", result
+    assert given(lab) == [("/hello", "X-Api-Key", [SECRET]), ("/hello", "Authorization", ["Basic dXNlcjpwYXNz"])]
+    assert SECRET not in json.dumps(result) and SECRET not in json.dumps(words)
+    for words, says in ((["--http", "GET /"], b"--http GET /: it is about the rule before it"),
+                        (["--allow", "preset:pypi", "--http", "GET /"], b"--http GET /: it is about the rule before it"),
+                        (["--deny", "a.test", "--credential-basic", secret], b"it is about the rule before it"),
+                        (["--allow", "a.test:443", "--credential-basic", secret], b"credential-basic.basic: allowed: USER:PASSWORD"),
+                        (["--allow", "a.test:443", "--credential-header", "X-Key"], b"--credential-header X-Key: allowed: NAME=FILE"),
+                        (["--allow", "a.test:443", "--credential-header", "X-Key=/nowhere"], b"No such file or directory"),
+                        (["--allow", "a.test:443", *["--credential-basic", secret + ".basic"] * 2], b"has a credential already"),
+                        (["--allow", "a.test", "--credential-header", "X-Key=" + secret], b"allowed with ports of one kind, as in a.test:443")):
+        done = cells.snapcell("run", *words, "--", "true")
+        assert done.code == 2 and says in done.err and SECRET.encode() not in done.err, done.err
+
+
 class Kept:
     """The same by a keeper."""
 
@@ -249,6 +278,14 @@ def test_sessions_have_it_from_their_start(kept, lab):
     assert kept.curl(with_it) == kept.curl(with_it) == "origin-ok 198.51.100.10 443 allowed.test"
     assert given(lab) == [("/hello", "X-Api-Key", [SECRET])] * 2
     done = kept.session("network", *INTERNAL, "--allow", "allowed.test", with_it)
+    assert done.code == 0 and "failed" not in kept.curl(with_it), done.err
+    secret = os.path.join(kept.cells.folder, "secret")
+    with open(secret, "w", encoding="ascii") as f:
+        f.write(SECRET + "\n")
+    more = ["--allow", "allowed.test:443", "--credential-header", "X-Api-Key=" + secret]
+    done = kept.session("network", *INTERNAL, *more, without)
+    assert done.code == 2 and b"no authority of its own" in done.err, done.err
+    done = kept.session("network", *INTERNAL, *more, with_it)
     assert done.code == 0 and "failed" not in kept.curl(with_it), done.err
     done = kept.session("exec", "--json", without, "--", "sh", "-c", "ls /run/snapcell; echo $SSL_CERT_FILE")
     assert json.loads(done.out)["stdout"].strip() == ""
