@@ -71,7 +71,7 @@ int snapcell_session_pause(struct snapcell_session *session, const char *name, s
                 : sc_api_session_look(session, err);
     int lock = r < 0 || session->vault_lock < 0 ? -1 : fcntl(session->vault_lock, F_DUPFD_CLOEXEC, 3);
     if (r == 0)
-        r = sc_vault_begin(name, lock, writer, err);
+        r = sc_vault_begin(NULL, name, lock, writer, err);
     if (r < 0)
         return r;
     r = pack(session, err);
@@ -134,7 +134,7 @@ int snapcell_session_resume(const char *name, const struct snapcell_host *host,
     if (!session)
         return sc_api_no_memory(err);
     session->interrupt_fd = session->vault_lock = -1;
-    int r = sc_vault_open(name, &reader, err);
+    int r = sc_vault_open(NULL, name, &reader, err);
     if (r == -ENOENT)
         sc_err_set(err, SC_ERR_USAGE, r, "session: %s: none of this name is paused", name);
     if (r < 0) {
@@ -159,7 +159,7 @@ int snapcell_session_resume(const char *name, const struct snapcell_host *host,
 int snapcell_paused_json(char **ret_json, struct snapcell_error *error)
 {
     struct sc_err *err = sc_api_error(error);
-    json_t *list = sc_vault_list(err);
+    json_t *list = sc_vault_list(NULL, err);
     char *text = sc_json_dump(list, JSON_INDENT(2));
     json_decref(list);
     if (!text)
@@ -171,7 +171,7 @@ int snapcell_paused_json(char **ret_json, struct snapcell_error *error)
 int snapcell_paused_remove(const char *name, struct snapcell_error *error)
 {
     struct sc_err *err = sc_api_error(error);
-    int r = sc_vault_remove(name, -1, err);
+    int r = sc_vault_remove(NULL, name, -1, err);
     if (r == 0)
         return sc_err_set(err, SC_ERR_USAGE, -ENOENT, "session: %s: none of this name is paused", name);
     return r < 0 ? r : 0;

@@ -25,6 +25,8 @@ static const struct {
     {"POST", ONE "/fork", "{\"copies\": 2}"},
     {"POST", ONE "/snapshot", "{\"name\": \"before\"}"},
     {"POST", ONE "/rollback", "{\"snapshot\": \"before\"}"},
+    {"POST", ONE "/pause", "{}"},
+    {"POST", ONE "/resume", "{}"},
     {"POST", ONE "/commands", "{\"command\": [\"sleep\", \"60\"], \"background\": true}"},
     {"POST", ONE "/commands/{process}/resize", "{\"rows\": 40, \"cols\": 120}"},
     {"POST", ONE "/commands/{process}/signal", "{\"signal\": \"TERM\"}"},

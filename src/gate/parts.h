@@ -362,7 +362,7 @@ void batch_fed_all(struct request *request);
     X(health) X(ready) X(openapi) X(docs) X(metrics) X(run) X(check) X(session_create) X(session_list)       \
     X(session_get) X(session_delete) X(session_run) X(session_exec) X(session_metrics) X(contexts)           \
     X(context_restart) X(network) X(interrupt) X(keepalive) X(session_fork) X(session_snapshot)              \
-    X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
+    X(session_pause) X(session_resume) X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
     X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
     X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
     X(tar_out) X(tar_in) X(batch)

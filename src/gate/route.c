@@ -39,6 +39,8 @@ const struct route ROUTES[] = {
     {"POST", ONE "/fork", 0, BODY_JSON, NULL, FORK_FIELDS, handle_session_fork, "copies", "Make copies of it that go on where it stands.", "Forked", 201},
     {"POST", ONE "/snapshot", 0, BODY_JSON, NULL, SNAPSHOT_FIELDS, handle_session_snapshot, "copies", "Keep what it is now.", "Kept", 201},
     {"POST", ONE "/rollback", 0, BODY_JSON, NULL, ROLLBACK_FIELDS, handle_session_rollback, "copies", "Make it what a snapshot kept.", "Started", 200},
+    {"POST", ONE "/pause", 0, BODY_JSON, NULL, NULL, handle_session_pause, "sessions", "Put its files on disk and end its cell.", "Paused", 200},
+    {"POST", ONE "/resume", 0, BODY_JSON, NULL, RESUME_FIELDS, handle_session_resume, "sessions", "Make a cell with the files that are on disk.", "Started", 200},
     {"GET", SNAPSHOTS, 0, BODY_NONE, LIST_QUERY, NULL, handle_snapshot_list, "copies", "List your snapshots.", "Snapshots", 200},
     {"GET", SNAPSHOTS "/{snapshot}", 0, BODY_NONE, NULL, NULL, handle_snapshot_get, "copies", "Tell about a snapshot.", "Snapshot", 200},
     {"DELETE", SNAPSHOTS "/{snapshot}", 0, BODY_NONE, NULL, NULL, handle_snapshot_delete, "copies", "Drop a snapshot.", "Ended", 200},

@@ -337,7 +337,13 @@ json_t *schema_components(void)
     add(all, "Status", open_object(json_pack("{s:o}", "status", plain("string"))));
     add(all, "Started", open_object(json_pack("{s:o}", "session", plain("string"))));
     add(all, "Ended", open_object(json_pack("{s:o}", "why", plain("string"))));
-    add(all, "Session",
+    add(all, "Session", json_pack("{s:[o,o]}", "anyOf", ref("LivingSession"), ref("PausedSession")));
+    add(all, "PausedSession",
+        open_object(json_pack("{s:o, s:{s:[s,s]}}", "session", plain("string"), "state", "enum", "paused",
+                              "damaged")));
+    add(all, "Paused",
+        open_object(json_pack("{s:o, s:o}", "session", plain("string"), "bytes", plain("integer"))));
+    add(all, "LivingSession",
         open_object(json_pack("{s:o, s:o, s:o, s:o}", "session", plain("string"), "age_ms", plain("integer"),
                               "left_ms", plain("integer"), "idle_left_ms", plain("integer"))));
     add(all, "Sessions", open_object(json_pack("{s:o}", "sessions", list_of(ref("Session")))));

@@ -180,6 +180,16 @@ void handle_keepalive(struct request *request)
     ask_and_answer(request, message_of(request, "session.info"), MHD_HTTP_OK);
 }
 
+void handle_session_pause(struct request *request)
+{
+    ask_and_answer(request, message_of(request, "session.pause"), MHD_HTTP_OK);
+}
+
+void handle_session_resume(struct request *request)
+{
+    ask_and_answer(request, message_with_body(request, "session.resume"), MHD_HTTP_OK);
+}
+
 void handle_session_delete(struct request *request)
 {
     ask_and_answer(request, message_of(request, "session.end"), MHD_HTTP_OK);
@@ -195,8 +205,13 @@ static void on_info(void *userdata, const char *ok, size_t len, const json_t *er
         problem_keeper(request, error);
         return;
     }
-    if (sc_json_load(ok, len, JSON_ALLOW_NUL, &info, &where) == 0)
-        answer_json(request, MHD_HTTP_OK, json_incref(json_object_get(info, "usage")));
+    int r = sc_json_load(ok, len, JSON_ALLOW_NUL, &info, &where);
+    json_t *usage = json_object_get(info, "usage");
+    if (usage)
+        answer_json(request, MHD_HTTP_OK, json_incref(usage));
+    else if (r == 0)
+        problem(request, "conflict", "session", "session: %s: it is paused; resume it first",
+                request->params[0]);
     else
         problem(request, "sandbox", "", "the keeper's answer could not be read");
     json_decref(info);

@@ -78,6 +78,16 @@ const struct field ROLLBACK_FIELDS[] = {
     {NULL},
 };
 
+const struct field RESUME_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
+    {"idle_ms", FIELD_NUMBER, "It ends after so long without a request. Default: as before.", false,
+     SC_KEEPER_TIME_MS_MIN, SC_KEEPER_IDLE_MS_MAX},
+    {"total_ms", FIELD_NUMBER, "It ends after so long in any case. Default: as before.", false,
+     SC_KEEPER_TIME_MS_MIN, SC_KEEPER_TOTAL_MS_MAX},
+    {NULL},
+};
+
 const struct field CODE_FIELDS[] = {
     {"language", FIELD_SPEC, "Language of the code."},
     {"code", FIELD_SPEC, "Source text to run.", true},
@@ -153,7 +163,7 @@ const struct field CHANGE_FIELDS[] = {
 
 const struct field LIST_QUERY[] = {
     {"prefix", FIELD_NAME, "Only those whose id or name begins so."},
-    {"metadata", FIELD_TEXT, "Only those with this metadata: NAME or NAME=VALUE.", false, 1, 400},
+    {"metadata", FIELD_TEXT, "Only those with this metadata: NAME or NAME=VALUE. A paused session has none.", false, 1, 400},
     {"limit", FIELD_INTEGER, "At most so many.", false, 1, 100000},
     {NULL},
 };

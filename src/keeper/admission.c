@@ -358,11 +358,14 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
     struct tenant *tenant = caller->tenant;
     struct need need = {0};
     struct sc_err err = {0};
+    const bool resumes = request->verb == SC_KEEPER_SESSION_RESUME;
     char *no = NULL;
-    if (room_need(request, &need, &err) < 0)
-        no = sc_keeper_reply_err(&err);
+    if (room_need(caller, request, &need, &err) < 0)
+        no = resumes ? sc_keeper_reply_refusal(&err) : sc_keeper_reply_err(&err);
     else
         no = room_refuse(tenant->quota, &need);
+    if (!no && resumes)
+        no = policy_refuse_stored(tenant->quota, &request->spec);
     if (no && err.kind == SC_ERR_NONE)
         note_forbidden(caller, request, no);
     if (no) {

@@ -365,13 +365,15 @@ static void begin_with_cell(const struct caller *caller, struct peer *peer, uint
     struct keeper_session *session = NULL;
     struct sc_err err = {0};
     bool once = request->verb == SC_KEEPER_ONCE;
-    if ((once ? session_open_once : session_open_paused)(caller, request, &session, &err) < 0) {
-        peer_reply(peer, channel, sc_keeper_reply_err(&err));
+    int r = once ? session_open_once(caller, request, &session, &err)
+                 : session_open_paused(caller, request, need, &session, &err);
+    if (r < 0 || !session) {
+        peer_reply(peer, channel, once ? sc_keeper_reply_err(&err) : sc_keeper_reply_refusal(&err));
         return;
     }
     session->queued_ns = queued_ns;
     if (need)
-        admission_take(session, need, true);
+        admission_take(session, need, once);
     begin_call(peer, session, channel, request);
     if (TAILQ_EMPTY(&session->calls))
         sc_session_end(session->session);
@@ -381,7 +383,7 @@ static void begin_with_cell(const struct caller *caller, struct peer *peer, uint
 void call_admitted(const struct caller *caller, struct peer *peer, uint16_t channel,
                    struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
 {
-    if (request->verb == SC_KEEPER_ONCE)
+    if (request->verb != SC_KEEPER_SESSION_START)
         begin_with_cell(caller, peer, channel, request, need, queued_ns);
     else
         peer_reply(peer, channel, open_session(caller, request, need));
@@ -448,7 +450,8 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
         }
         sc_session_touch(session->session);
     }
-    const bool needs_cell = request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_SESSION_START;
+    const bool needs_cell = request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_SESSION_START ||
+                            request->verb == SC_KEEPER_SESSION_RESUME;
     const bool waits = (caller.tenant && needs_cell) || !handler->answer;
     if (waits && peer->n_calls >= most)
         peer_reply(peer, channel,

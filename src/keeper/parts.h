@@ -86,6 +86,8 @@ void door_look(struct keeper *keeper);
 /* NULL: this request is fine. Else the reply that refuses it. */
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request);
 
+/* The same of a session that is resumed: what its tenant may do may have changed. */
+char *policy_refuse_stored(const struct sc_quota *quota, const struct sc_spec *spec);
 /* The total time of a session: what was asked for, or 0: what is usual, within what the tenant may have.
  * `tenant` NULL: a user's. */
 uint64_t policy_total_ns(const struct tenant *tenant, uint64_t asked_ns, uint64_t usual_ns);
@@ -99,8 +101,9 @@ int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_
 bool room_has(const struct tenant *tenant, const struct need *need);
 bool room_may_ever(const struct sc_quota *quota, const struct need *need);
 void room_need_of(const struct sc_limits *limits, struct need *ret_need);
-/* Of a request's cell, by the limits that it will have; its template is applied. */
-int room_need(struct sc_keeper_request *request, struct need *ret_need, struct sc_err *err);
+/* Of a request's cell, by the limits that it will have; its template is applied, or what is stored read. */
+int room_need(const struct caller *caller, struct sc_keeper_request *request, struct need *ret_need,
+              struct sc_err *err);
 /* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. */
 char *room_refuse(const struct sc_quota *quota, const struct need *need);
 
@@ -308,9 +311,10 @@ void session_serve_again(struct keeper_session *session);
 char *session_describe(const struct keeper_session *session);
 char *session_list(const struct caller *caller);
 
-/* One that is paused, in a new cell; its files are not in it yet. */
+/* One that is paused, in a new cell; its files are not in it yet. `need`: what was found before its turn;
+ * NULL of users. */
 int session_open_paused(const struct caller *caller, struct sc_keeper_request *request,
-                        struct keeper_session **ret_session, struct sc_err *err);
+                        const struct need *need, struct keeper_session **ret_session, struct sc_err *err);
 
 /* A copy of a session, in the list but not told of yet. */
 struct keeper_copy {
@@ -335,6 +339,10 @@ void rest_cancel(struct call *call); /* either of them */
 /* For a session that is being made: finds what is stored, and takes spec and times from it. */
 int rest_open(const struct caller *caller, struct keeper_session *session, struct sc_keeper_request *request,
               struct sc_err *err);
+/* The same before its turn, with nothing held: the spec becomes the request's. */
+int rest_spec(const struct caller *caller, struct sc_keeper_request *request, struct sc_err *err);
+/* Whose folder of the store: NULL of users. */
+const char *rest_store(const struct tenant *tenant);
 /* Of a manifest, or of what is told of one. */
 bool rest_may_use(const struct caller *caller, const json_t *manifest);
 /* Its session is freed. */

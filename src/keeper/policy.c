@@ -128,6 +128,16 @@ char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request
     return refusal;
 }
 
+char *policy_refuse_stored(const struct sc_quota *quota, const struct sc_spec *spec)
+{
+    char *refusal = refuse_template(quota, spec);
+    if (!refusal && (spec->allow_degraded & ~quota->allow_degraded))
+        refusal = forbidden("allow_degraded", "weaker than this tenant may accept now");
+    if (!refusal && spec->forkable && !quota->forkable)
+        refusal = forbidden("forkable", "not allowed to this tenant any more");
+    return refusal;
+}
+
 uint64_t policy_total_ns(const struct tenant *tenant, uint64_t asked_ns, uint64_t usual_ns)
 {
     uint64_t total = asked_ns ? asked_ns : usual_ns;

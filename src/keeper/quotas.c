@@ -10,6 +10,7 @@
 #include "keeper/request.h"
 #include "keeper/state.h"
 #include "keeper/wire.h"
+#include "snap/vault.h"
 #include "spec/json_read.h"
 #include "spec/spec.h"
 #include "spec/spec_internal.h"
@@ -27,6 +28,7 @@ static const struct sc_quota STANDARD = {
     .rate = SC_UNSET,
     .burst = 100,
     .queued = 64,
+    .paused = 16,
     .session_ns = (uint64_t)SC_KEEPER_TOTAL_MS_MAX * SC_NS_PER_MS,
     .forkable = true,
 };
@@ -46,6 +48,7 @@ static const struct number {
     {"requests_per_s", OFFSET(rate), 1000, 0.001, 1000000, false},
     {"burst", OFFSET(burst), 1, 1, 1000000, true},
     {"queued", OFFSET(queued), 1, 0, 10000, true},
+    {"paused", OFFSET(paused), 1, 0, SC_VAULT_SESSIONS_MAX, true},
     {"session_ms", OFFSET(session_ns), SC_NS_PER_MS, SC_KEEPER_TIME_MS_MIN, SC_KEEPER_TOTAL_MS_MAX, true},
 };
 #define N_NUMBERS (sizeof NUMBERS / sizeof *NUMBERS)

@@ -24,6 +24,7 @@ struct sc_quota {
     uint64_t weight;         /* its share of the turns, beside the others' */
     uint64_t rate, burst;    /* requests: thousandths a second, and at once after a quiet time */
     uint64_t queued;         /* waiting at once */
+    uint64_t paused;         /* sessions on disk */
     uint64_t session_ns;     /* the longest total time of a session */
     uint32_t allow_degraded; /* enum sc_degrade: what its requests may accept */
     bool forkable;           /* its sessions may be */

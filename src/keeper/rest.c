@@ -102,7 +102,7 @@ static void give_up(struct rest *rest, const struct sc_err *err)
         session->rest = NULL;
         session->busy = NULL;
     }
-    answer(rest, sc_keeper_reply_err(err));
+    answer(rest, sc_keeper_reply_refusal(err));
     rest_free(rest);
 }
 
@@ -180,8 +180,11 @@ static int start_child(struct rest *rest, struct sc_err *err)
     struct keeper_session *session = rest->session;
     int told = -1;
     json_t *facts = sc_pause_facts(session->session, &session->spec, session->owner);
-    if (!facts)
+    if (!facts ||
+        (session->tenant && json_object_set_new(facts, "tenant", json_string(session->tenant->name)) < 0)) {
+        json_decref(facts);
         return sc_err_sys(err, -ENOMEM, "pause");
+    }
     int r = sc_pipe(&rest->told, &told);
     if (r == 0) {
         rest->event = event_new(session->keeper->base, rest->told, EV_READ, on_word, rest);
@@ -226,11 +229,29 @@ static unsigned others(const struct call *call)
     return n;
 }
 
+static int busy(struct sc_err *err)
+{
+    return err->code = -EBUSY; /* what is wrong is not the request */
+}
+
+/* A tenant's are bounded by its quota; those of users by the store. */
+static int has_place(const struct keeper_session *session, struct sc_err *err)
+{
+    const struct tenant *tenant = session->tenant;
+    int n = tenant ? sc_vault_count(tenant->name, session->id, err) : 0;
+    if (n < 0 || !tenant || (uint64_t)n < tenant->quota->paused)
+        return n < 0 ? n : 0;
+    (void)sc_err_usage(err, "session",
+                       "session: %s: %d are paused already, which is all that this tenant may have",
+                       session->id, n);
+    return busy(err);
+}
+
 static int may_pause(const struct call *call, struct sc_err *err)
 {
     const struct keeper_session *session = call->session;
-    if (session->tenant)
-        return sc_err_usage(err, "session", "session: %s: a tenant's: only users' own can be paused",
+    if (session->tenant && call->peer->kind == SC_KEEPER_CLIENT)
+        return sc_err_usage(err, "session", "session: %s: a tenant's: only by the service it can be paused",
                             session->id);
     if (sc_net_has_credentials(&session->spec.net))
         return sc_err_usage(err, "session",
@@ -241,16 +262,18 @@ static int may_pause(const struct call *call, struct sc_err *err)
             err, SC_ERR_HOST, -EOPNOTSUPP,
             "memory: what processes of a cell hold cannot be stored: nothing can give a process its "
             "Landlock domain and its filter back (docs/sessions.md); without it the files are kept");
-    if (others(call))
-        return sc_err_usage(
+    if (others(call)) {
+        (void)sc_err_usage(
             err, "session",
             "session: %s: %u requests or commands are under way: it can be paused when they have "
             "ended",
             session->id, others(call));
-    return 0;
+        return busy(err);
+    }
+    return has_place(session, err);
 }
 
-int pause_start(struct call *call, struct sc_err *err)
+static int start_packing(struct call *call, struct sc_err *err)
 {
     struct keeper_session *session = call->session;
     int r = may_pause(call, err);
@@ -260,7 +283,7 @@ int pause_start(struct call *call, struct sc_err *err)
     if (!rest)
         return sc_err_sys(err, -ENOMEM, "pause");
     int lock = session->vault_lock < 0 ? -1 : fcntl(session->vault_lock, F_DUPFD_CLOEXEC, 3);
-    r = sc_vault_begin(session->id, lock, &rest->writer, err);
+    r = sc_vault_begin(rest_store(session->tenant), session->id, lock, &rest->writer, err);
     if (r == 0)
         r = sc_pause_start(session->session, &rest->writer, on_packed, rest, &rest->pause, err);
     if (r < 0) {
@@ -275,6 +298,13 @@ int pause_start(struct call *call, struct sc_err *err)
     return 0;
 }
 
+int pause_start(struct call *call, struct sc_err *err)
+{
+    if (start_packing(call, err) < 0)
+        call_finish(call, sc_keeper_reply_refusal(err));
+    return 0;
+}
+
 /* ---- resuming ---- */
 
 static void on_unpacked(void *userdata, int r, const struct sc_err *err)
@@ -284,13 +314,15 @@ static void on_unpacked(void *userdata, int r, const struct sc_err *err)
     if (r == -EPIPE)
         return; /* the session's end answers */
     if (r < 0) {
-        answer(rest, sc_keeper_reply_err(err));
+        answer(rest, sc_keeper_reply_refusal(err));
+        *session->id = '\0'; /* nobody was told of it; what lies on disk stays */
         session->ending = true;
         sc_session_end(session->session);
         return;
     }
     session->busy = NULL;
     session->rest = NULL;
+    note_session_start(session);
     answer(rest, sc_keeper_reply_value(json_pack("{s:s}", "session", session->id)));
     rest_free(rest); /* it has told its last */
 }
@@ -311,23 +343,63 @@ int resume_start(struct call *call, struct sc_err *err)
 
 static int no_such(const char *name, struct sc_err *err)
 {
-    return sc_err_set(err, SC_ERR_USAGE, -ENOENT, "session: %s: none of this name is paused", name);
+    (void)sc_err_usage(err, "session", "session: %s: none of this name is paused", name);
+    return err->code = -ENOENT;
 }
 
-/* What request and manifest say of it. */
-static int take_manifest(struct keeper_session *session, const struct sc_vault_reader *reader,
-                         struct sc_keeper_request *request, struct sc_err *err)
+/* The group is the keeper's of now. */
+static int take_group(struct sc_spec *spec, const struct tenant *tenant, struct sc_err *err)
+{
+    const char *parent = getenv("SNAPCELL_CGROUP_PARENT");
+    if (!tenant)
+        return 0;
+    free(spec->cgroup_parent);
+    spec->cgroup_parent = parent && *parent ? strdup(parent) : NULL;
+    return parent && *parent && !spec->cgroup_parent ? sc_err_sys(err, -ENOMEM, "session") : 0;
+}
+
+/* What request and manifest say of it: the spec, checked, and the times. */
+static int take_manifest(const struct caller *caller, const struct sc_vault_reader *reader,
+                         struct sc_keeper_request *request, struct sc_spec *ret_spec, struct sc_err *err)
 {
     struct sc_session_options options = {0};
-    struct sc_spec spec;
-    int r = sc_unpause_spec(reader->manifest, &spec, &options, err);
+    int r = sc_unpause_spec(reader->manifest, ret_spec, &options, err);
     if (r < 0)
         return r;
-    session->spec = spec;
-    session->wants_forks = spec.forkable;
-    session->owner = (uid_t)json_integer_value(json_object_get(reader->manifest, "uid"));
+    ret_spec->session = true;
+    r = take_group(ret_spec, caller->tenant, err);
+    if (r == 0)
+        r = sc_spec_check(ret_spec, 0, err);
+    if (r < 0) {
+        sc_spec_fini(ret_spec);
+        return r;
+    }
     request->idle_ns = request->idle_ns ? request->idle_ns : options.idle_ns;
-    request->total_ns = request->total_ns ? request->total_ns : options.total_ns;
+    request->total_ns = policy_total_ns(caller->tenant, request->total_ns, options.total_ns);
+    return 0;
+}
+
+static int open_reader(const struct caller *caller, const char *name, struct sc_vault_reader *reader,
+                       struct sc_err *err)
+{
+    int r = sc_vault_open(rest_store(caller->tenant), name, reader, err);
+    if (r == -ENOENT || (r == 0 && !rest_may_use(caller, reader->manifest)))
+        return no_such(name, err);
+    return r;
+}
+
+int rest_spec(const struct caller *caller, struct sc_keeper_request *request, struct sc_err *err)
+{
+    struct sc_vault_reader reader = {.folder = -1, .lock = -1, .piece = -1};
+    struct sc_spec spec;
+    int r = open_reader(caller, request->session, &reader, err);
+    if (r == 0)
+        r = take_manifest(caller, &reader, request, &spec, err);
+    sc_vault_reader_close(&reader);
+    if (r < 0)
+        return r;
+    sc_spec_fini(&request->spec);
+    request->spec = spec;
     return 0;
 }
 
@@ -338,15 +410,16 @@ int rest_open(const struct caller *caller, struct keeper_session *session, struc
     if (!rest)
         return sc_err_sys(err, -ENOMEM, "session");
     struct sc_vault_reader *reader = &rest->reader;
-    int r = sc_vault_open(request->session, reader, err);
-    if (r == -ENOENT || (r == 0 && !rest_may_use(caller, reader->manifest)))
-        return no_such(request->session, err);
+    int r = open_reader(caller, request->session, reader, err);
     if (r < 0)
         return r;
     session->vault_lock = sc_steal_fd(&reader->lock);
     session->busy = "is being resumed";
     session->is_resumed = true;
-    return take_manifest(session, reader, request, err);
+    session->owner = (uid_t)json_integer_value(json_object_get(reader->manifest, "uid"));
+    r = take_manifest(caller, reader, request, &session->spec, err);
+    session->wants_forks = r == 0 && session->spec.forkable;
+    return r;
 }
 
 void rest_cancel(struct call *call)

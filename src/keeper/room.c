@@ -44,10 +44,22 @@ void room_need_of(const struct sc_limits *limits, struct need *ret_need)
                               .cpus = limits->cpus == SC_UNSET ? 0 : limits->cpus};
 }
 
-int room_need(struct sc_keeper_request *request, struct need *ret_need, struct sc_err *err)
+static int need_of_paused(const struct caller *caller, struct sc_keeper_request *request,
+                          struct need *ret_need, struct sc_err *err)
+{
+    int r = rest_spec(caller, request, err);
+    if (r == 0)
+        room_need_of(&request->spec.limits, ret_need);
+    return r;
+}
+
+int room_need(const struct caller *caller, struct sc_keeper_request *request, struct need *ret_need,
+              struct sc_err *err)
 {
     struct sc_spec *spec = &request->spec;
     const char *parent = getenv("SNAPCELL_CGROUP_PARENT");
+    if (request->verb == SC_KEEPER_SESSION_RESUME)
+        return need_of_paused(caller, request, ret_need, err);
     spec->session = request->verb == SC_KEEPER_SESSION_START;
     /* Whoever speaks for a tenant can not choose it: it is the keeper's own. */
     if (!spec->cgroup_parent && parent && *parent && !(spec->cgroup_parent = strdup(parent)))

@@ -87,10 +87,10 @@ static bool is_taken(const struct keeper *keeper, const struct tenant *tenant, c
     return false;
 }
 
-/* Whoever's it is: they lie in one folder. */
-static bool is_resting(const char *name)
+/* Of users, whoever's it is: they lie in one folder. */
+static bool is_resting(const struct tenant *tenant, const char *name)
 {
-    json_t *value = sc_vault_tell(name);
+    json_t *value = sc_vault_tell(rest_store(tenant), name);
     json_decref(value);
     return value;
 }
@@ -98,9 +98,13 @@ static bool is_resting(const char *name)
 static int choose_id(struct keeper_session *session, const char *name, struct sc_err *err)
 {
     uint8_t bytes[16];
-    if (name && is_taken(session->keeper, session->tenant, name))
-        return sc_err_usage(err, "name", "name: %s: a session of this name is alive; must be another", name);
-    if (name && !session->tenant && !session->is_resumed && is_resting(name))
+    if (name && is_taken(session->keeper, session->tenant, name)) {
+        (void)sc_err_usage(err, session->is_resumed ? "session" : "name",
+                           "%s: %s: a session of this name is alive; must be another",
+                           session->is_resumed ? "session" : "name", name);
+        return err->code = session->is_resumed ? -EBUSY : -EINVAL;
+    }
+    if (name && !session->is_resumed && is_resting(session->tenant, name))
         return sc_err_usage(err, "name", "name: %s: a session of this name is paused; resume or end it",
                             name);
     if (name) {
@@ -206,7 +210,7 @@ static int open_once_cell(struct keeper_session *session, const struct sc_net *n
 static void forget(const struct keeper_session *session)
 {
     if (session->is_forgotten && session->vault_lock >= 0)
-        (void)sc_vault_remove(session->id, session->vault_lock, NULL);
+        (void)sc_vault_remove(rest_store(session->tenant), session->id, session->vault_lock, NULL);
 }
 
 static void session_free(struct keeper_session *session)
@@ -367,8 +371,19 @@ void session_serve_again(struct keeper_session *lost)
     session_arm(session);
 }
 
+/* What was paused may have been paused anew while it waited for its turn. */
+static int check_need(const struct keeper_session *session, const struct need *need, struct sc_err *err)
+{
+    struct need now;
+    room_need_of(&session->spec.limits, &now);
+    if (!need || (now.memory <= need->memory && now.disk <= need->disk && now.cpus <= need->cpus))
+        return 0;
+    (void)sc_err_usage(err, "session", "session: %s: it was paused with other limits meanwhile", session->id);
+    return err->code = -EBUSY;
+}
+
 int session_open_paused(const struct caller *caller, struct sc_keeper_request *request,
-                        struct keeper_session **ret_session, struct sc_err *err)
+                        const struct need *need, struct keeper_session **ret_session, struct sc_err *err)
 {
     struct keeper_session *session = NULL;
     int r = make_session(caller, &session, err);
@@ -378,6 +393,10 @@ int session_open_paused(const struct caller *caller, struct sc_keeper_request *r
     r = choose_id(session, request->session, err);
     if (r == 0)
         r = rest_open(caller, session, request, err);
+    if (r == 0)
+        r = check_need(session, need, err);
+    if (r == 0 && session->keeper->audit)
+        session->subject = note_subject(&session->spec);
     if (r == 0)
         r = open_cell(session, request, err);
     return add_session(session, r, ret_session);

@@ -56,15 +56,17 @@ static int too_many(const char *name, struct sc_err *err)
                         SC_VAULT_SESSIONS_MAX);
 }
 
-int sc_vault_begin(const char *name, int lock, struct sc_vault_writer *ret_writer, struct sc_err *err)
+int sc_vault_begin(const char *tenant, const char *name, int lock, struct sc_vault_writer *ret_writer,
+                   struct sc_err *err)
 {
     struct sc_vault_writer writer = {.folder = -1, .lock = lock, .work = -1, .piece = -1};
     snprintf(writer.name, sizeof writer.name, "%s", name);
-    int r = sc_vault_count(name, err);
+    snprintf(writer.tenant, sizeof writer.tenant, "%s", tenant ? tenant : "");
+    int r = sc_vault_count(tenant, name, err);
     if (r >= 0)
         r = r >= SC_VAULT_SESSIONS_MAX ? too_many(name, err) : 0;
     if (r == 0) {
-        writer.folder = sc_vault_folder(name, true, err);
+        writer.folder = sc_vault_folder(tenant, name, true, err);
         r = writer.folder < 0 ? writer.folder : 0;
     }
     if (r == 0 && writer.lock < 0) {
@@ -298,7 +300,7 @@ static void remove_empty(const struct sc_vault_writer *writer)
     char path[PATH_MAX];
     if (sc_vault_is_there(writer))
         return;
-    int above = sc_shelf_open("paused", "", path, NULL);
+    int above = sc_vault_top(*writer->tenant ? writer->tenant : NULL, true, path, NULL);
     if (above >= 0 && unlinkat(writer->folder, SC_VAULT_LOCK, 0) == 0)
         (void)unlinkat(above, writer->name, AT_REMOVEDIR);
     sc_close(&above);
@@ -315,15 +317,15 @@ void sc_vault_abandon(struct sc_vault_writer *writer)
 
 /* ---- removing ---- */
 
-int sc_vault_remove(const char *name, int lock, struct sc_err *err)
+int sc_vault_remove(const char *tenant, const char *name, int lock, struct sc_err *err)
 {
     char path[PATH_MAX];
-    int folder = sc_vault_folder(name, false, err);
+    int folder = sc_vault_folder(tenant, name, false, err);
     if (folder < 0)
         return folder == -ENOENT ? 0 : folder;
     int own = lock >= 0 ? -1 : sc_vault_take_lock(folder, name, err);
     int r = lock >= 0 || own >= 0 ? 0 : own;
-    int above = r < 0 ? -1 : sc_shelf_open("paused", "", path, err);
+    int above = r < 0 ? -1 : sc_vault_top(tenant, true, path, err);
     if (r == 0 && above < 0)
         r = above;
     /* What counts goes first: half of a session is none. */

@@ -1,4 +1,5 @@
-/* Sessions that were paused, on disk. FOLDER/paused/NAME/ (FOLDER as of snap/shelf.h) holds a folder for each
+/* Sessions that were paused, on disk. FOLDER/paused/NAME/ (FOLDER as of snap/shelf.h; of a tenant's
+ * FOLDER/paused/.tenant-TENANT/NAME/, so that no two can meet) holds a folder for each
  * generation, named by the hash of its manifest, and the link `current` to the one that counts. The manifest
  * holds the hash of every piece, so that one name vouches for all.
  *
@@ -20,6 +21,7 @@
 #define SC_VAULT_SESSIONS_MAX 256
 #define SC_VAULT_MANIFEST_MAX (16u * 1024 * 1024)
 #define SC_VAULT_NAME_MAX 64
+#define SC_VAULT_TENANT_MAX 64 /* letters, digits, "-", "_", "."; NULL: they are the user's own */
 #define SC_VAULT_PIECES 2
 
 /* What is kept of a session: tar streams of folders of its cell. */
@@ -40,6 +42,7 @@ struct sc_vault_piece {
 };
 
 struct sc_vault_writer {
+    char tenant[SC_VAULT_TENANT_MAX + 1]; /* "": none */
     char name[SC_VAULT_NAME_MAX + 1];
     int folder; /* of the session; -1: nothing is open */
     int lock;
@@ -53,7 +56,8 @@ struct sc_vault_writer {
 
 /* `lock`: what sc_vault_open gave, or -1: it is taken now. The writer has it from then on, also on failure.
  * -EBUSY: somebody else has the session. */
-int sc_vault_begin(const char *name, int lock, struct sc_vault_writer *ret_writer, struct sc_err *err);
+int sc_vault_begin(const char *tenant, const char *name, int lock, struct sc_vault_writer *ret_writer,
+                   struct sc_err *err);
 int sc_vault_piece_begin(struct sc_vault_writer *writer, uint64_t bytes_max, struct sc_err *err);
 int sc_vault_piece_add(struct sc_vault_writer *writer, const void *data, size_t len, struct sc_err *err);
 int sc_vault_piece_end(struct sc_vault_writer *writer, struct sc_err *err);
@@ -80,19 +84,23 @@ struct sc_vault_reader {
 };
 
 /* -ENOENT: there is none. -EBUSY: somebody has it. -EBADMSG: what is there is not what was written. */
-int sc_vault_open(const char *name, struct sc_vault_reader *ret_reader, struct sc_err *err);
+int sc_vault_open(const char *tenant, const char *name, struct sc_vault_reader *ret_reader,
+                  struct sc_err *err);
 int sc_vault_piece_open(struct sc_vault_reader *reader, struct sc_err *err);
 /* Bytes of the piece; 0: its end, and it is what was written. */
 ssize_t sc_vault_piece_read(struct sc_vault_reader *reader, void *data, size_t size, struct sc_err *err);
 void sc_vault_reader_close(struct sc_vault_reader *reader);
 
-/* What there is: {"session", "paused_ms", "uid", "bytes", "contexts"}, by name; of one that is damaged
+/* What there is: {"session", "paused_ms", "uid", "tenant", "bytes", "contexts"}, by name; of one that is
+ * damaged
  * {"session", "damaged": why}. A new reference, NULL when memory ran out or the store cannot be read. */
-json_t *sc_vault_list(struct sc_err *err);
+json_t *sc_vault_list(const char *tenant, struct sc_err *err);
 /* The same of one; NULL: there is none of this name. */
-json_t *sc_vault_tell(const char *name);
+json_t *sc_vault_tell(const char *tenant, const char *name);
+/* How many there are beside `name`; negative errno. */
+int sc_vault_count(const char *tenant, const char *name, struct sc_err *err);
 /* Everything of a session. 1: there was something. -EBUSY: somebody has it; `lock`, if not -1, is the
  * caller's own and stays so. */
-int sc_vault_remove(const char *name, int lock, struct sc_err *err);
+int sc_vault_remove(const char *tenant, const char *name, int lock, struct sc_err *err);
 
 #endif

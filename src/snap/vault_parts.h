@@ -10,12 +10,12 @@
 #define SC_VAULT_MANIFEST "manifest.json"
 #define SC_VAULT_LOCK ".lock"
 
-/* FOLDER/paused and its path, made where it is missing and `make` is set; else -ENOENT. */
-int sc_vault_top(bool make, char ret_path[PATH_MAX], struct sc_err *err);
-/* How many there are beside `name`; negative errno. */
-int sc_vault_count(const char *name, struct sc_err *err);
-/* FOLDER/paused/NAME, made where it is missing and `make` is set. A descriptor, or negative errno. */
-int sc_vault_folder(const char *name, bool make, struct sc_err *err);
+/* FOLDER/paused, or a tenant's folder below it, and its path, made where it is missing and `make` is set;
+ * else -ENOENT. */
+int sc_vault_top(const char *tenant, bool make, char ret_path[PATH_MAX], struct sc_err *err);
+/* The folder of a session there, made where it is missing and `make` is set. A descriptor, or negative errno.
+ */
+int sc_vault_folder(const char *tenant, const char *name, bool make, struct sc_err *err);
 /* Takes the lock of a session's folder. A descriptor; -EBUSY. */
 int sc_vault_take_lock(int folder, const char *name, struct sc_err *err);
 /* The hash that `current` names. */

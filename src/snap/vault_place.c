@@ -18,21 +18,24 @@ bool sc_vault_name_ok(const char *name)
     return len > 0 && len <= SC_VAULT_NAME_MAX && !name[len] && *name != '.';
 }
 
-int sc_vault_top(bool make, char ret_path[PATH_MAX], struct sc_err *err)
+int sc_vault_top(const char *tenant, bool make, char ret_path[PATH_MAX], struct sc_err *err)
 {
+    char own[sizeof ".tenant-" + SC_VAULT_TENANT_MAX] = "";
+    if (tenant)
+        snprintf(own, sizeof own, ".tenant-%s", tenant);
     int r = sc_shelf_folder(ret_path, err);
-    size_t len = strlen(ret_path);
-    if (r == 0 && !make && snprintf(ret_path + len, PATH_MAX - len, "/paused") < (int)(PATH_MAX - len) &&
+    size_t len = strlen(ret_path), room = PATH_MAX - len;
+    if (r == 0 && !make && snprintf(ret_path + len, room, "/paused/%s", own) < (int)room &&
         access(ret_path, F_OK) < 0 && errno == ENOENT)
         return -ENOENT;
-    return r < 0 ? r : sc_shelf_open("paused", "", ret_path, err);
+    return r < 0 ? r : sc_shelf_open("paused", own, ret_path, err);
 }
 
 /* How many others there are. */
-int sc_vault_count(const char *name, struct sc_err *err)
+int sc_vault_count(const char *tenant, const char *name, struct sc_err *err)
 {
     char path[PATH_MAX];
-    int fd = sc_vault_top(true, path, err), n = 0;
+    int fd = sc_vault_top(tenant, true, path, err), n = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
         int r = fd < 0 ? fd : sc_err_sys(err, -errno, "paused sessions: %s", path);
@@ -45,13 +48,13 @@ int sc_vault_count(const char *name, struct sc_err *err)
     return n;
 }
 
-int sc_vault_folder(const char *name, bool make, struct sc_err *err)
+int sc_vault_folder(const char *tenant, const char *name, bool make, struct sc_err *err)
 {
     char path[PATH_MAX];
     if (!sc_vault_name_ok(name))
         return sc_err_usage(err, "session",
                             "session: %s: only one whose name does not begin with a dot can be paused", name);
-    int above = sc_vault_top(make, path, err);
+    int above = sc_vault_top(tenant, make, path, err);
     if (above < 0)
         return above;
     int r = make && mkdirat(above, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
@@ -75,8 +78,12 @@ int sc_vault_take_lock(int folder, const char *name, struct sc_err *err)
         return fd;
     int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
     close(fd);
-    if (r == -EBUSY)
-        return sc_err_set(err, SC_ERR_USAGE, r,
-                          "session: %s: it is alive, or being paused or resumed, elsewhere", name);
+    if (r == -EBUSY) {
+        (void)sc_err_usage(err, "session", "session: %s: it is alive, or being paused or resumed, elsewhere",
+                           name);
+        if (err)
+            err->code = r;
+        return r;
+    }
     return sc_err_sys(err, r, "paused session: %s", name);
 }

@@ -135,10 +135,11 @@ int sc_vault_open_generation(int folder, const char *hash, const char *name,
 
 /* ---- pieces ---- */
 
-int sc_vault_open(const char *name, struct sc_vault_reader *ret_reader, struct sc_err *err)
+int sc_vault_open(const char *tenant, const char *name, struct sc_vault_reader *ret_reader,
+                  struct sc_err *err)
 {
     char hash[SC_SHA256_TEXT];
-    int folder = sc_vault_folder(name, false, err);
+    int folder = sc_vault_folder(tenant, name, false, err);
     if (folder < 0)
         return folder;
     int lock = sc_vault_take_lock(folder, name, err);
@@ -236,17 +237,18 @@ static json_t *told(const char *name, const json_t *manifest)
     json_int_t bytes = 0;
     for (size_t i = 0; i < SC_VAULT_PIECES; i++)
         bytes += json_integer_value(json_object_get(piece_of(manifest, i), "bytes"));
-    return json_pack("{s:s, s:O*, s:O*, s:I, s:O*}", "session", name, "paused_ms",
-                     json_object_get(manifest, "paused_ms"), "uid", json_object_get(manifest, "uid"), "bytes",
-                     bytes, "contexts", json_object_get(manifest, "contexts"));
+    return json_pack("{s:s, s:O*, s:O*, s:O*, s:I, s:O*}", "session", name, "paused_ms",
+                     json_object_get(manifest, "paused_ms"), "uid", json_object_get(manifest, "uid"),
+                     "tenant", json_object_get(manifest, "tenant"), "bytes", bytes, "contexts",
+                     json_object_get(manifest, "contexts"));
 }
 
-json_t *sc_vault_tell(const char *name)
+json_t *sc_vault_tell(const char *tenant, const char *name)
 {
     char hash[SC_SHA256_TEXT];
     struct sc_vault_reader reader;
     struct sc_err err = {0};
-    int folder = sc_vault_name_ok(name) ? sc_vault_folder(name, false, &err) : -ENOENT;
+    int folder = sc_vault_name_ok(name) ? sc_vault_folder(tenant, name, false, &err) : -ENOENT;
     if (folder < 0)
         return NULL;
     int r = sc_vault_current(folder, hash);
@@ -265,18 +267,18 @@ json_t *sc_vault_tell(const char *name)
     return value;
 }
 
-json_t *sc_vault_list(struct sc_err *err)
+json_t *sc_vault_list(const char *tenant, struct sc_err *err)
 {
     char path[PATH_MAX];
     struct dirent **names = NULL;
-    int fd = sc_vault_top(false, path, err);
+    int fd = sc_vault_top(tenant, false, path, err);
     if (fd < 0)
         return fd == -ENOENT ? json_array() : NULL;
     close(fd);
     int n = scandir(path, &names, NULL, alphasort);
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
-        json_t *one = *names[i]->d_name == '.' ? NULL : sc_vault_tell(names[i]->d_name);
+        json_t *one = *names[i]->d_name == '.' ? NULL : sc_vault_tell(tenant, names[i]->d_name);
         if (one && json_array_append_new(list, one) < 0) {
             json_decref(list);
             list = NULL;

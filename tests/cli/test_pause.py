@@ -395,6 +395,6 @@ def test_requests_that_are_wrong(keeper):
     from wire import Wire
     with Wire(keeper) as wire:
         assert wire.ask(request="session.resume")["error"]["field"] == "session"
-        assert wire.ask(request="session.resume", session="none")["error"]["kind"] == "usage"
+        assert wire.ask(request="session.resume", session="none")["error"]["kind"] == "not_found"
         assert wire.ask(request="session.pause", session="none")["error"]["kind"] == "not_found"
         assert "unknown field" in json.dumps(wire.ask(request="session.resume", session="a", spec={}))

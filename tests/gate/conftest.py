@@ -63,6 +63,7 @@ class Service:
         self.folder = folder
         self.keeper_socket = os.path.join(folder, "keeper.sock")
         self.socket = os.path.join(folder, "http.sock")
+        more.setdefault("env", dict(os.environ, SNAPCELL_STORE=os.path.join(folder, "store")))
         self.errors = open(os.path.join(folder, "errors"), "w+b")
         self.child = subprocess.Popen(
             [binary, "serve", "--dev", "--socket", self.keeper_socket, "--listen", "127.0.0.1:0", *options],
@@ -185,7 +186,7 @@ def services(binary):
     yield make
     for service in made:
         status = service.end()
-        left = sorted(os.listdir(service.folder))
+        left = sorted(x for x in os.listdir(service.folder) if x != "store")
         said = service.said()
         service.errors.close()
         shutil.rmtree(service.folder)
