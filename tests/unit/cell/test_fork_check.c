@@ -219,6 +219,27 @@ static void who_is_all_that_may_go_on(void **state)
     close(works.tmpl.vacant_ns);
 }
 
+/* Where cells have a profile, who has none may not go on, also where the kernel has no word of profiles. */
+static void who_has_no_profile_may_not_go_on(void **state)
+{
+    struct sc_live live;
+    struct sc_works works;
+    struct sc_plan plan;
+    const char *what = "nothing";
+    pid_t inside = 0;
+    (void)state;
+    need_root();
+    begin_live(&live, &works, &plan);
+    plan.apparmor = true;
+    pid_t pid = start("nothing", 0);
+    int r = sc_live_fork_check(&live, pid, &inside, &what);
+    end_process(pid);
+    close(works.tmpl.vacant_ns);
+    assert_string_equal(what, the_host()->apparmor_enabled ? "AppArmor profile" : "nothing");
+    assert_int_equal(r, the_host()->apparmor_enabled ? -EPERM : -EINVAL);
+    assert_int_equal(inside, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, note_traces, expect_no_traces)
 
 int main(void)
@@ -226,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_thing_is_looked_at),
         TEST(who_is_all_that_may_go_on),
+        TEST(who_has_no_profile_may_not_go_on),
     };
     return _cmocka_run_group_tests("fork check", tests, sizeof tests / sizeof tests[0], NULL, NULL);
 }
