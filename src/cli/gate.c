@@ -45,6 +45,7 @@ static int receive(struct sc_gate_options *options, uid_t *ret_uid, json_t **ret
     for (size_t i = 0; i < json_array_size(hosts) && i < SC_GATE_HOSTS_MAX; i++)
         options->hosts[options->n_hosts++] = json_string_value(json_array_get(hosts, i));
     options->clients = (unsigned)json_integer_value(json_object_get(*ret_setup, "clients"));
+    options->e2b_accepts = json_object_get(*ret_setup, "e2b_degraded");
     *ret_uid = (uid_t)json_integer_value(json_object_get(*ret_setup, "become"));
     return 0;
 }

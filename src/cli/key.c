@@ -63,7 +63,10 @@ static int add(const struct sc_cli_args *args, int folder)
     if (r < 0)
         return sc_cli_fail(&err);
     sc_cli_say("key %s of tenant %s; it is shown this once", id, tenant);
-    int status = sc_cli_print(strdup(text));
+    char e2b[SC_KEY_TEXT];
+    sc_key_e2b(text, e2b);
+    int status = sc_cli_print(strdup(args->flags & SC_FLAG_E2B ? e2b : text));
+    explicit_bzero(e2b, sizeof e2b);
     explicit_bzero(text, sizeof text);
     return status;
 }

@@ -189,6 +189,8 @@ static const struct sc_cli_option OPTIONS[] = {
     {"note", 0, "TEXT", SERVICE, SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_NOTE, "What the key is for; shown by list."},
     {"expires", 0, "TIME", SERVICE, SC_CLI_KEY, SC_OPTION_TEXT, SC_TEXT_EXPIRES,
      "The key ends after so long, as in 720h. Default: never."},
+    {"e2b", 0, NULL, SERVICE, SC_CLI_KEY, SC_OPTION_FLAG, SC_FLAG_E2B,
+     "Print the key in the form that clients of E2B take: e2b_ and digits (docs/e2b.md)."},
 
     {"dev", 0, NULL, SERVICE, SC_CLI_SERVE, SC_OPTION_FLAG, SC_FLAG_DEV,
      "Serve without any configuration: a socket beside the keeper's, 127.0.0.1:8480, and one key, which is printed."},
@@ -204,6 +206,8 @@ static const struct sc_cli_option OPTIONS[] = {
      "Most connections of clients at once, for each listener (1 to 65536; default 4096)."},
     {"drain", 0, "TIME", SERVICE, SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_DRAIN,
      "At the end, how long requests that are under way may take (0s to 1h; default 30s)."},
+    {"e2b-degraded", 0, "LIST", SERVICE, SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_E2B_DEGRADED,
+     "What sandboxes that are made by the protocol of E2B may go without, as --allow-degraded of other commands; tenants must be allowed it, too."},
 
     {"help", 'h', NULL, OUTPUT, SC_CLI_ALL, SC_OPTION_FLAG, SC_FLAG_HELP, "Tell about this command."},
     {NULL},

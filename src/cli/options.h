@@ -37,6 +37,7 @@ enum sc_cli_flag {
     SC_FLAG_STOP_FIRST = 1 << 15,
     SC_FLAG_ZYGOTES = 1 << 16,
     SC_FLAG_FORKABLE = 1 << 17,
+    SC_FLAG_E2B = 1 << 18,
 };
 
 enum sc_cli_text {
@@ -73,6 +74,7 @@ enum sc_cli_text {
     SC_TEXT_HOST,
     SC_TEXT_CLIENTS,
     SC_TEXT_DRAIN,
+    SC_TEXT_E2B_DEGRADED,
     SC_TEXT_URL,
     SC_TEXT_KEY_FILE,
     SC_CLI_TEXTS

@@ -15,6 +15,7 @@
 #include "cli/say.h"
 #include "host/host.h"
 #include "keeper/place.h"
+#include "spec/spec_internal.h"
 
 #define DEV_LISTEN "127.0.0.1:8480"
 #define DRAIN_NS (30 * SC_NS_PER_S)
@@ -95,6 +96,18 @@ static int read_hosts(const char *list, struct sc_serve_wants *wants, struct sc_
     return 0;
 }
 
+/* "memory,cpu"; NULL: nothing. */
+static int read_degraded(const char *list, uint32_t *ret_bits, struct sc_err *err)
+{
+    int r = 0;
+    while (list && *list && r == 0) {
+        size_t len = strcspn(list, ",");
+        r = sc_spec_degrade("e2b-degraded", list, len, ret_bits, err);
+        list += len + (list[len] == ',');
+    }
+    return r;
+}
+
 static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wants, struct sc_err *err)
 {
     const char *socket = args->texts[SC_TEXT_SOCKET], *http = args->texts[SC_TEXT_HTTP_SOCKET];
@@ -118,6 +131,8 @@ static int read_texts(const struct sc_cli_args *args, struct sc_serve_wants *wan
     if (listen && (r = sc_serve_listen_check(listen, err)) < 0)
         return r;
     if (args->texts[SC_TEXT_HOST] && (r = read_hosts(args->texts[SC_TEXT_HOST], wants, err)) < 0)
+        return r;
+    if ((r = read_degraded(args->texts[SC_TEXT_E2B_DEGRADED], &wants->e2b_degraded, err)) < 0)
         return r;
     const char *state = args->texts[SC_TEXT_STATE];
     if (state && strlen(state) >= sizeof wants->state)

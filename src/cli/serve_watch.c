@@ -28,6 +28,7 @@
 #include "cli/say.h"
 #include "cli/serve.h"
 #include "keeper/place.h"
+#include "spec/spec.h"
 
 #define GATES_MAX 4                       /* the present one, and old ones that finish */
 #define PAUSE_MS 20                       /* while the keeper comes up */
@@ -101,6 +102,15 @@ static int start_keeper(struct service *service)
     return 0;
 }
 
+static json_t *degraded_names(uint32_t bits)
+{
+    json_t *names = json_array();
+    for (unsigned bit = 0; SC_DEGRADE_NAMES[bit]; bit++)
+        if (bits & (1u << bit))
+            (void)json_array_append_new(names, json_string(SC_DEGRADE_NAMES[bit]));
+    return names;
+}
+
 static json_t *setup_of(const struct service *service)
 {
     const struct sc_serve_wants *wants = service->wants;
@@ -109,8 +119,8 @@ static json_t *setup_of(const struct service *service)
         (void)json_array_append_new(tcp, json_boolean(service->listeners->each[i].tcp));
     for (size_t i = 0; i < wants->n_hosts; i++)
         (void)json_array_append_new(hosts, json_string(wants->hosts[i]));
-    return json_pack("{s:o, s:o, s:i, s:i}", "tcp", tcp, "hosts", hosts, "become", (int)wants->gate_uid,
-                     "clients", (int)wants->clients);
+    return json_pack("{s:o, s:o, s:i, s:i, s:o}", "tcp", tcp, "hosts", hosts, "become", (int)wants->gate_uid,
+                     "clients", (int)wants->clients, "e2b_degraded", degraded_names(wants->e2b_degraded));
 }
 
 static int send_setup(const struct service *service, int orders)
@@ -302,12 +312,20 @@ static int await_keeper(struct service *service)
     return 0;
 }
 
+static void announce_key(const char *key)
+{
+    char e2b[SC_KEY_TEXT];
+    sc_key_e2b(key, e2b);
+    printf("e2b-key %s\nkey %s\n", e2b, key);
+    explicit_bzero(e2b, sizeof e2b);
+}
+
 static void announce(const struct service *service)
 {
     for (size_t i = 0; i < service->listeners->n; i++)
         printf("listening on %s\n", service->listeners->names[i]);
     if (service->wants->key[0])
-        printf("key %s\n", service->wants->key);
+        announce_key(service->wants->key);
     fflush(stdout);
 }
 

@@ -150,8 +150,13 @@ static ssize_t give_stream(void *userdata, uint64_t at, char *room, size_t size)
 
 void answer_stream(struct request *request, unsigned status, const char *type)
 {
+    answer_stream_of(request, status, type, MHD_SIZE_UNKNOWN);
+}
+
+void answer_stream_of(struct request *request, unsigned status, const char *type, uint64_t size)
+{
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 * 1024, give_stream, request, NULL);
+        MHD_create_response_from_callback(size, 32 * 1024, give_stream, request, NULL);
     sc_buf_init(&request->out, 4 * (size_t)SC_KEEPER_REPLY_MAX);
     set_answer(request, status, response, type);
 }

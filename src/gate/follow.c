@@ -22,8 +22,7 @@ struct follow {
 
 /* ---- pieces of output ---- */
 
-/* Bytes at the end that may be the beginning of a character. */
-static size_t unfinished(const uint8_t *data, size_t len)
+size_t follow_unfinished(const uint8_t *data, size_t len)
 {
     for (size_t back = 1; back < CHARACTER_MAX && back <= len; back++) {
         uint8_t byte = data[len - back];
@@ -79,7 +78,7 @@ static void pass_output(struct follow *follow, bool error, const void *data, siz
     if (sc_buf_add(&whole, tail, *tail_len) < 0 || sc_buf_add(&whole, data, len) < 0) {
         stream_break(follow->request);
     } else {
-        left = unfinished(whole.data, whole.len);
+        left = follow_unfinished(whole.data, whole.len);
         emit(follow, error, whole.data, whole.len - left);
         memcpy(tail, whole.data + whole.len - left, left);
         *tail_len = left;

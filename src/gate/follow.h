@@ -12,6 +12,9 @@ void lines_add(struct lines *lines, const void *data, size_t len,
                void (*line)(void *userdata, const char *text, size_t len), void *userdata);
 void lines_fini(struct lines *lines);
 
+/* Bytes at the end that may be the beginning of a character. */
+size_t follow_unfinished(const uint8_t *data, size_t len);
+
 /* Begins `message` (taken) on a link of its own, and answers with its events in the framing that the client
  * asked for: start, stdout, stderr, display, denial, end; error when it could not be done after all. An error
  * before the first of them is a problem document. With `started` start waits for the keeper's own word

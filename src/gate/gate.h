@@ -28,6 +28,7 @@ struct sc_gate_options {
     const char
         *hosts[SC_GATE_HOSTS_MAX]; /* names that a request on TCP may give as its Host, beside loopback's */
     size_t n_hosts;
+    struct json_t *e2b_accepts; /* what sandboxes made by E2B's protocol may go without: names; or NULL */
     unsigned clients; /* connections at once, of each listener */
 };
 

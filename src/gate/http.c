@@ -73,7 +73,13 @@ static bool find_route(struct request *request, const char *method)
     }
     if (query)
         *query++ = '\0';
-    request->route = route_find(method, request->uri, request->params, &status, allowed, sizeof allowed);
+    request->query_text = query ? query : "";
+    request->route = e2b_wants(request) ? NULL
+                                        : route_find(ROUTES, method, request->uri, request->params, &status,
+                                                     allowed, sizeof allowed);
+    if (!request->route && status == 404)
+        request->route =
+            route_find(E2B_ROUTES, method, request->uri, request->params, &status, allowed, sizeof allowed);
     if (!request->route && status == 405) {
         problem(request, "method", "", "allowed here: %s", allowed);
         answer_header(request, "Allow", allowed);
@@ -86,6 +92,8 @@ static bool find_route(struct request *request, const char *method)
         return false;
     }
     static const struct field none[] = {{NULL}};
+    if (request->route->flags & ROUTE_TEXT)
+        return true;
     if (fields_from_query(request->route->query ? request->route->query : none, query ? query : "",
                           &request->query, &err) == 0)
         return true;
@@ -172,18 +180,24 @@ static enum MHD_Result take_upload(struct request *request, const char *data, si
          * for. */
         request->unwanted += *size;
         *size = 0;
-        bool waits = request->started && request->route->body_kind == BODY_STREAM;
+        bool waits = request->started && (request->route->body_kind == BODY_STREAM || request->route->body_kind == BODY_FED);
         return request->unwanted > UNWANTED_MAX && !waits ? MHD_NO : MHD_YES;
     }
     if (request->route->body_kind == BODY_NONE) {
         problem(request, "usage", "body", "body: none is taken here");
-    } else if (request->route->body_kind == BODY_JSON) {
+    } else if (request->route->body_kind == BODY_JSON || request->route->body_kind == BODY_WHOLE) {
         if (request->raw.len + *size > BODY_MAX)
             problem(request, "too_large", "body", "body: at most %u bytes are allowed", BODY_MAX);
         else if (sc_buf_add(&request->raw, data, *size) < 0)
             problem(request, "sandbox", "", "gate: out of memory");
     } else if (request->route->body_kind == BODY_LINES) {
         batch_fed(request, data, *size);
+    } else if (request->feed) {
+        size_t n = request->feed(request, data, *size);
+        if (n == 0 && !request->answered)
+            request_sleep(request);
+        *size -= n;
+        return MHD_YES;
     } else if (sink_of(request)) {
         struct ask *sink = sink_of(request);
         size_t n = sink->link ? sink->credit : 0;
@@ -234,9 +248,10 @@ static enum MHD_Result take_head(struct request *request, const char *method)
     }
     request->headed = true;
     enum body_kind kind = request->route ? request->route->body_kind : BODY_NONE;
-    if (!request->answered && (kind == BODY_STREAM || kind == BODY_LINES))
+    if (!request->answered && (kind == BODY_STREAM || kind == BODY_LINES || kind == BODY_FED))
         start(request);
-    request->person->reading = !request->answered && (kind == BODY_JSON || kind == BODY_LINES);
+    request->person->reading =
+        !request->answered && (kind == BODY_JSON || kind == BODY_LINES || kind == BODY_WHOLE);
     return request->answered && answers_now(request) ? answer_queue(request) : MHD_YES;
 }
 
@@ -264,6 +279,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         batch_fed_all(request);
     } else if (request->feeds) {
         command_fed(request);
+    } else if (!request->answered && request->fed && !request->in_ended) {
+        request->in_ended = true;
+        request->fed(request);
     } else if (!request->answered && request->route->body_kind == BODY_STREAM && !request->in_ended) {
         request->in_ended = request->ask && ask_input_end(request->ask) == 0;
     }

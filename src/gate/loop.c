@@ -119,6 +119,7 @@ int sc_gate_serve(const struct sc_gate_options *options, struct sc_err *err)
     if (r == 0)
         r = loop(&gate);
     /* Links first: what they tell waiting requests is the last word of these. */
+    e2b_close(&gate);
     links_close(&gate);
     http_close(&gate);
     sc_close(&gate.epoll);

@@ -63,6 +63,7 @@ struct gate {
     TAILQ_HEAD(, command) commands;
     TAILQ_HEAD(, person) people; /* connections */
     TAILQ_HEAD(, request) requests;
+    struct e2b *e2b; /* what is remembered for that protocol; NULL: nothing yet */
     unsigned n_links, n_coming, n_waiting;
     struct counters counters;
 };
@@ -193,6 +194,8 @@ enum body_kind {
     BODY_JSON,
     BODY_STREAM, /* passed on as it comes */
     BODY_LINES,  /* NDJSON: of a batch */
+    BODY_WHOLE,  /* kept whole in `raw`, and read by its handler */
+    BODY_FED,    /* given to `feed` as it comes */
 };
 
 #define ROUTE_PARAMS_MAX 3
@@ -200,6 +203,8 @@ enum body_kind {
 #define ROUTE_SPEC (1u << 1)    /* body: the request of docs/spec.md, with `body` beside its fields */
 #define ROUTE_STREAMS (1u << 2) /* answers as events when Accept asks for them */
 #define ROUTE_FOLLOWS (1u << 3) /* always does; NDJSON where Accept says nothing */
+#define ROUTE_TEXT (1u << 4)    /* its query is read by its handler */
+#define ROUTE_E2B (1u << 5)     /* of that protocol: keys and hosts have other forms */
 
 struct route {
     const char *method;
@@ -211,11 +216,14 @@ struct route {
     void (*start)(struct request *request);
     const char *group, *summary, *answer; /* answer: schema's name, or a media type */
     unsigned status;                      /* of success */
+    /* How its errors look; NULL: problem documents. `more`: the keeper's error object, or NULL. */
+    void (*refuse)(struct request *request, const char *kind, const char *field, const char *message,
+                   const json_t *more);
 };
 
-extern const struct route ROUTES[]; /* ends with method NULL */
+extern const struct route ROUTES[], E2B_ROUTES[]; /* each ends with method NULL */
 /* NULL: *ret_status is 404 or 405, and then *ret_allowed lists methods. */
-const struct route *route_find(const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
+const struct route *route_find(const struct route *table, const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
                                unsigned *ret_status, char *ret_allowed, size_t size);
 
 /* ---- http.c ---- */
@@ -239,6 +247,7 @@ struct person {
     unsigned generation;    /* of the keeper that gave it */
     bool known;             /* has asked something already */
     bool operator;          /* of the service: sees what all do */
+    bool has_network;       /* its cells may have some */
     bool busy, reading;     /* reading: a body that is kept */
 };
 
@@ -249,7 +258,9 @@ struct request {
     struct person *person;
     const struct route *route;
     char *uri; /* path and query as they came; cut and decoded in place */
+    char key[96]; /* that was given in another form */
     char *params[ROUTE_PARAMS_MAX];
+    const char *query_text; /* as it came; "" */
     json_t *query, *body;
     struct sc_buf raw; /* of a JSON body */
     bool seen, headed, identified, started, answered, queued, suspended, counted;
@@ -273,6 +284,9 @@ struct request {
     struct command *command;                 /* that this request follows */
     void (*forget)(struct request *request); /* the command is over, or nobody follows it */
     struct command *feeds;                   /* whose input this request's body is */
+    /* Of BODY_FED: takes so many of the bytes; 0: none now, body_wake tells when. Then its end. */
+    size_t (*feed)(struct request *request, const char *data, size_t len);
+    void (*fed)(struct request *request);
     void (*more)(struct request *request); /* a stream may go on: its client took some, or a second passed */
     void *of_handler;
     void (*free_handler)(struct request *request);
@@ -300,6 +314,8 @@ void answer_json(struct request *request, unsigned status, json_t *value);
 void answer_empty(struct request *request, unsigned status);
 /* From now on what stream_* say is the body. */
 void answer_stream(struct request *request, unsigned status, const char *type);
+/* The same of a body whose size is known. */
+void answer_stream_of(struct request *request, unsigned status, const char *type, uint64_t size);
 /* More headers; after the answer. */
 void answer_header(struct request *request, const char *name, const char *value);
 /* Bytes, or an event with a JSON value, whose reference is taken. */
@@ -340,6 +356,17 @@ bool who_may(struct request *request);
 /* Exchanges key or peer for a token. 1: there is one already; 0: it was asked for, and the request is woken
  * when it is there or answered when not. */
 int who_identify(struct request *request);
+
+/* ---- e2b/ ---- */
+
+/* Is this one of that protocol's where both have the path? */
+bool e2b_wants(const struct request *request);
+/* A key in the form of that protocol's, "e2b_…", as ours; another one as it is. NULL: none can be made. */
+const char *e2b_key(const char *given, char *room, size_t size);
+/* "49983-ID.localhost", with any port. */
+bool e2b_is_host(const char *host);
+/* The gate ends. */
+void e2b_close(struct gate *gate);
 
 /* ---- commands.c ---- */
 

@@ -97,6 +97,10 @@ static void answer(struct request *request, const char *kind, const char *field,
         "\"detail\":\"gate: out of memory\"}";
     unsigned status = 500;
     char wait[24];
+    if (request->route && request->route->refuse) {
+        request->route->refuse(request, kind, field, message, more);
+        return;
+    }
     char *text = problem_text(kind, field, message, more, &status);
     if (!text)
         text = strdup(no_memory);

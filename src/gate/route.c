@@ -104,11 +104,11 @@ static void add_allowed(char *allowed, size_t size, const char *method)
     snprintf(allowed + used, size - used, "%s%s", used ? ", " : "", method);
 }
 
-const struct route *route_find(const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
+const struct route *route_find(const struct route *table, const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
                                unsigned *ret_status, char *ret_allowed, size_t size)
 {
     *ret_status = 404;
-    for (const struct route *route = ROUTES; route->method; route++) {
+    for (const struct route *route = table; route->method; route++) {
         char *params[ROUTE_PARAMS_MAX] = {NULL};
         size_t lens[ROUTE_PARAMS_MAX] = {0};
         if (!path_fits(route->path, path, params, lens))

@@ -46,7 +46,7 @@ static bool host_ok(const struct request *request)
     for (size_t i = 0; i < options->n_hosts; i++)
         if (is_host(host, options->hosts[i]))
             return true;
-    return false;
+    return request->route && (request->route->flags & ROUTE_E2B) && e2b_is_host(host);
 }
 
 bool who_may(struct request *request)
@@ -66,9 +66,13 @@ bool who_may(struct request *request)
 /* ---- the key ---- */
 
 /* NULL: none was given; "": one that can be none. */
-static const char *key_of(const struct request *request)
+static const char *key_of(struct request *request)
 {
     const char *given = header(request, "Authorization");
+    if (request->route->flags & ROUTE_E2B) {
+        given = header(request, "X-API-Key");
+        return given ? e2b_key(given, request->key, sizeof request->key) : NULL;
+    }
     if (!given)
         return header(request, "X-API-Key");
     if (strncasecmp(given, "Bearer ", strlen("Bearer ")) != 0)
@@ -95,6 +99,7 @@ static void on_identified(void *userdata, const char *ok, size_t len, const json
         const char *tenant = json_string_value(json_object_get(object, "tenant"));
         snprintf(person->tenant, sizeof person->tenant, "%s", tenant ? tenant : "");
         person->operator= json_is_true(json_object_get(object, "operator"));
+        person->has_network = json_is_true(json_object_get(object, "network"));
         person->generation = request->gate->generation;
         request->identified = true;
         body_wake(request);

@@ -113,9 +113,10 @@ static char *identify(const struct caller *caller, struct keeper_session *none,
         note_nobody(caller->keeper);
         return unauthorized();
     }
-    return sc_keeper_reply_value(json_pack("{s:s, s:s, s:b}", "token", identity->token, "tenant",
-                                           identity->tenant->name, "operator",
-                                           (int)identity->tenant->quota->is_operator));
+    const struct sc_quota *quota = identity->tenant->quota;
+    return sc_keeper_reply_value(json_pack("{s:s, s:s, s:b, s:b}", "token", identity->token, "tenant",
+                                           identity->tenant->name, "operator", (int)quota->is_operator, "network",
+                                           (int)(quota->network != NULL)));
 }
 
 static char *tell_metrics(const struct caller *caller, struct keeper_session *none,
@@ -233,6 +234,8 @@ static const struct handler {
     [SC_KEEPER_SESSION_INFO] = {.answer = tell_session},
     [SC_KEEPER_SESSION_END] = {.start = end_session},
     [SC_KEEPER_SESSION_NETWORK] = {.answer = set_network},
+    [SC_KEEPER_SESSION_ACCESS] = {.answer = access_tell},
+    [SC_KEEPER_SESSION_TIME] = {.answer = time_set},
     [SC_KEEPER_SESSION_PAUSE] = {.start = pause_start},
     [SC_KEEPER_SESSION_RESUME] = {.start = resume_start},
     [SC_KEEPER_SESSION_FORK] = {.start = fork_start},
@@ -398,6 +401,20 @@ static char *refuse_unwritten(struct keeper *keeper, const struct sc_keeper_requ
     return trouble ? sc_keeper_reply_later("overloaded", trouble, UNWRITTEN_RETRY_MS) : NULL;
 }
 
+static char *use_token(struct peer *peer, const struct sc_keeper_request *request, struct caller *ret_caller)
+{
+    const struct identity *identity =
+        request->as ? identities_find(peer->keeper->identities, request->as) : NULL;
+    if (!identity) {
+        note_nobody(peer->keeper);
+        return unauthorized();
+    }
+    ret_caller->uid = (uid_t)-1;
+    ret_caller->tenant = identity->tenant;
+    memcpy(ret_caller->key, identity->key, sizeof ret_caller->key);
+    return NULL;
+}
+
 /* Whom the request is for. Else the reply that refuses it. */
 static char *find_caller(struct peer *peer, const struct sc_keeper_request *request,
                          struct caller *ret_caller)
@@ -412,19 +429,12 @@ static char *find_caller(struct peer *peer, const struct sc_keeper_request *requ
                    : NULL;
     if (request->needs & SC_KEEPER_WITHOUT_AS)
         return NULL;
-    const struct identity *identity =
-        request->as ? identities_find(peer->keeper->identities, request->as) : NULL;
-    if (!identity) {
-        note_nobody(peer->keeper);
-        return unauthorized();
-    }
-    ret_caller->uid = (uid_t)-1;
-    ret_caller->tenant = identity->tenant;
-    memcpy(ret_caller->key, identity->key, sizeof ret_caller->key);
-    char *no = admission_rate(ret_caller);
+    char *no = request->access ? access_use(request, ret_caller) : use_token(peer, request, ret_caller);
+    if (!no)
+        no = admission_rate(ret_caller);
     if (no)
         return no;
-    no = policy_refuse(identity->tenant->quota, request);
+    no = policy_refuse(ret_caller->tenant->quota, request);
     if (no)
         note_forbidden(ret_caller, request, no);
     return no ? no : refuse_unwritten(ret_caller->keeper, request);

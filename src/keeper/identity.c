@@ -334,3 +334,13 @@ struct identity *identities_find(struct identities *all, const char *token)
     }
     return NULL;
 }
+
+bool identities_has_key(struct identities *all, const char *key, const struct tenant *tenant)
+{
+    if (!*key)
+        return true;
+    look_at_times(all);
+    const struct sc_key *found = sc_keys_by_id(&all->keys, key);
+    return found && !strcmp(found->tenant, tenant->name) &&
+           (!found->expires_s || found->expires_s > time(NULL));
+}

@@ -60,6 +60,8 @@ int identities_take(struct identities *all, const char *key, const char *peer, s
                     struct sc_err *err);
 /* NULL: not valid (any more). */
 struct identity *identities_find(struct identities *all, const char *token);
+/* Is the key still there, valid and this tenant's? "": of a user, who needs none. */
+bool identities_has_key(struct identities *all, const char *key, const struct tenant *tenant);
 /* All tenants, by TAILQ_NEXT(entry); NULL: none has come. */
 struct tenant *identities_first(struct identities *all);
 /* Why the files in the state folder are not in force as they are, or NULL. */

@@ -36,6 +36,8 @@ void sc_keys_fini(struct sc_keys *keys);
 const struct sc_key *sc_keys_find(const struct sc_keys *keys, const char *text, int64_t now_s);
 const struct sc_key *sc_keys_by_id(const struct sc_keys *keys, const char *id);
 
+/* "sck_ID_SECRET" as "e2b_" and its digits, which is how clients of E2B take it. */
+void sc_key_e2b(const char *text, char ret_text[SC_KEY_TEXT]);
 /* Makes a key of 256 random bits for `tenant` and keeps its hash. `note` may be NULL. The text is in ret_text
  * and nowhere else. */
 int sc_keys_add(int folder, const char *tenant, const char *note, int64_t expires_s,

@@ -31,6 +31,8 @@
 #include "snap/pool.h"
 #include "snap/session.h"
 
+#define SC_ACCESS 65 /* 64 hexadecimal digits, with its NUL */
+
 struct admission {
     TAILQ_HEAD(, tenant) turns; /* those for whom something waits */
     struct event *turn, *tick;
@@ -282,6 +284,7 @@ struct keeper_session {
     int vault_lock;        /* of what lies on disk under its name; -1: nothing of its own */
     bool is_resumed, is_paused, is_forgotten; /* the last: what lies on disk goes with it */
     uint64_t paused_bytes;
+    char access[SC_ACCESS]; /* who has this may work in it; "": nobody asked for it yet */
     enum sc_start start;
     uint64_t zygote_age_ns;
     uint64_t parked_ns, before_ns; /* from the request to the hand-over */
@@ -324,6 +327,20 @@ struct keeper_copy {
     bool is_forkable, is_nameless, is_snapshot;
 };
 int session_open_copy(const struct keeper_copy *how, struct keeper_session **ret_session, struct sc_err *err);
+
+/* ---- access.c: a session's own secret ---- */
+
+/* The request `session.access`: makes the secret when it is asked for first. */
+char *access_tell(const struct caller *caller, struct keeper_session *session,
+                  struct sc_keeper_request *request);
+/* Whom a request with `access` is for. Else the reply that refuses it. */
+char *access_use(const struct sc_keeper_request *request, struct caller *ret_caller);
+
+/* ---- time.c ---- */
+
+/* The request `session.time`: when the session ends in any case. */
+char *time_set(const struct caller *caller, struct keeper_session *session,
+               struct sc_keeper_request *request);
 
 /* ---- fork.c: copies of living sessions ---- */
 

@@ -49,6 +49,7 @@ enum field_bit {
     F_COPIES = 1 << 25,
     F_SNAPSHOT = 1 << 26,
     F_ITSELF = 1 << 27, /* the snapshot that the request is about */
+    F_LEFT = 1 << 28,
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -63,7 +64,9 @@ struct row {
 #define BOTH (SC_KEEPER_CLIENT | SC_KEEPER_GATE)
 
 #define SESSION SC_KEEPER_NEEDS_SESSION
-#define ON_PATH (SESSION | SC_KEEPER_NEEDS_PATH)
+/* What can be asked of the inside of a session with its secret alone. */
+#define INSIDE (SESSION | SC_KEEPER_BY_ACCESS)
+#define ON_PATH (INSIDE | SC_KEEPER_NEEDS_PATH)
 #define ON_SNAPSHOT (SESSION | SC_KEEPER_OF_SNAPSHOTS | SC_KEEPER_ONLY_SNAPSHOTS)
 #define PATH_FIELDS (F_SESSION | F_PATH)
 
@@ -75,8 +78,10 @@ static const struct row REQUESTS[] = {
     {"host", SC_KEEPER_HOST, BOTH, 0, 0},
     {"session.start", SC_KEEPER_SESSION_START, BOTH, 0, F_NAME | F_TIMES | F_SPEC},
     {"session.list", SC_KEEPER_SESSION_LIST, BOTH, 0, 0},
-    {"session.info", SC_KEEPER_SESSION_INFO, BOTH, SESSION | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
+    {"session.info", SC_KEEPER_SESSION_INFO, BOTH, INSIDE | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
      F_SESSION},
+    {"session.access", SC_KEEPER_SESSION_ACCESS, SC_KEEPER_GATE, SESSION, F_SESSION},
+    {"session.time", SC_KEEPER_SESSION_TIME, BOTH, SESSION, F_SESSION | F_LEFT},
     {"session.network", SC_KEEPER_SESSION_NETWORK, BOTH, SESSION, F_SESSION | F_NETWORK},
     {"session.end", SC_KEEPER_SESSION_END, BOTH, SESSION | SC_KEEPER_WHILE_ENDING | SC_KEEPER_OF_SNAPSHOTS,
      F_SESSION},
@@ -90,19 +95,19 @@ static const struct row REQUESTS[] = {
     {"snapshot.end", SC_KEEPER_SESSION_END, BOTH, ON_SNAPSHOT | SC_KEEPER_WHILE_ENDING, F_ITSELF},
     {"session.pause", SC_KEEPER_SESSION_PAUSE, BOTH, SESSION, F_SESSION | F_MEMORY},
     {"session.resume", SC_KEEPER_SESSION_RESUME, BOTH, SC_KEEPER_NAMES_PAUSED, F_SESSION | F_TIMES},
-    {"run", SC_KEEPER_RUN, BOTH, SESSION, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
+    {"run", SC_KEEPER_RUN, BOTH, INSIDE, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
     {"check", SC_KEEPER_CHECK, BOTH, SESSION, F_SESSION | F_SOURCE},
     {"once", SC_KEEPER_ONCE, BOTH, 0, F_SPEC | F_OUTPUT},
-    {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, BOTH, SESSION, F_SESSION | F_CONTEXT},
-    {"exec", SC_KEEPER_EXEC, BOTH, SESSION | SC_KEEPER_NEEDS_COMMAND,
+    {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, BOTH, INSIDE, F_SESSION | F_CONTEXT},
+    {"exec", SC_KEEPER_EXEC, BOTH, INSIDE | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_OUTPUT | F_COMMAND | F_STDIN | F_LIMITS},
-    {"command", SC_KEEPER_COMMAND, BOTH, SESSION | SC_KEEPER_TAKES_INPUT | SC_KEEPER_NEEDS_COMMAND,
+    {"command", SC_KEEPER_COMMAND, BOTH, INSIDE | SC_KEEPER_TAKES_INPUT | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_COMMAND | F_LIMITS | F_TERMINAL | F_BACKGROUND},
-    {"process.list", SC_KEEPER_PROCESS_LIST, BOTH, SESSION, F_SESSION},
-    {"process.signal", SC_KEEPER_PROCESS_SIGNAL, BOTH, SESSION | SC_KEEPER_NEEDS_PROCESS,
+    {"process.list", SC_KEEPER_PROCESS_LIST, BOTH, INSIDE, F_SESSION},
+    {"process.signal", SC_KEEPER_PROCESS_SIGNAL, BOTH, INSIDE | SC_KEEPER_NEEDS_PROCESS,
      F_SESSION | F_PROCESS | F_SIGNAL},
-    {"context.list", SC_KEEPER_CONTEXT_LIST, BOTH, SESSION, F_SESSION},
-    {"context.restart", SC_KEEPER_CONTEXT_RESTART, BOTH, SESSION | SC_KEEPER_NEEDS_CONTEXT,
+    {"context.list", SC_KEEPER_CONTEXT_LIST, BOTH, INSIDE, F_SESSION},
+    {"context.restart", SC_KEEPER_CONTEXT_RESTART, BOTH, INSIDE | SC_KEEPER_NEEDS_CONTEXT,
      F_SESSION | F_CONTEXT},
     {"file.read", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_RANGE, SC_FILE_READ},
     {"file.write", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS | F_MODE,
@@ -328,6 +333,7 @@ struct field_row {
 
 static const struct field_row FIELDS[] = {
     {"as", F_GATE, read_secret, OFFSET(as)},
+    {"access", F_GATE, read_secret, OFFSET(access)},
     {"priority", F_GATE, read_priority, OFFSET(priority)},
     {"deadline_ms", F_GATE, read_deadline, OFFSET(deadline_ns)},
     {"key", F_IDENTITY, read_secret, OFFSET(key)},
@@ -337,6 +343,7 @@ static const struct field_row FIELDS[] = {
     {"metadata", F_NAME, read_metadata, OFFSET(metadata)},
     {"idle_ms", F_TIMES, read_idle, OFFSET(idle_ns)},
     {"total_ms", F_TIMES, read_total, OFFSET(total_ns)},
+    {"left_ms", F_LEFT, read_total, OFFSET(left_ns)},
     {"spec", F_SPEC, read_spec, OFFSET(spec)},
     {"context", F_CONTEXT, read_name, OFFSET(context)},
     {"output", F_OUTPUT, read_output, OFFSET(whole)},
@@ -509,6 +516,9 @@ const char *sc_keeper_request_name(const struct sc_keeper_request *request)
 void sc_keeper_request_fini(struct sc_keeper_request *request)
 {
     free(request->as);
+    if (request->access)
+        explicit_bzero(request->access, strlen(request->access));
+    free(request->access);
     if (request->key)
         explicit_bzero(request->key, strlen(request->key));
     free(request->key);
@@ -522,7 +532,7 @@ void sc_keeper_request_fini(struct sc_keeper_request *request)
     free(request->path);
     free(request->to);
     sc_spec_fini(&request->spec);
-    request->as = request->key = request->peer = NULL;
+    request->as = request->access = request->key = request->peer = NULL;
     request->session = request->name = request->snapshot = NULL;
     request->context = request->path = request->to = NULL;
 }

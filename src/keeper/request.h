@@ -21,6 +21,8 @@ enum sc_keeper_verb {
     SC_KEEPER_SESSION_FORK,
     SC_KEEPER_SESSION_SNAPSHOT,
     SC_KEEPER_SESSION_ROLLBACK,
+    SC_KEEPER_SESSION_ACCESS,
+    SC_KEEPER_SESSION_TIME,
     SC_KEEPER_RUN,
     SC_KEEPER_CHECK,
     SC_KEEPER_ONCE,
@@ -53,6 +55,7 @@ enum sc_keeper_needs {
     SC_KEEPER_OF_SNAPSHOTS = 1 << 10, /* also allowed of snapshots */
     SC_KEEPER_NEEDS_SNAPSHOT = 1 << 11,
     SC_KEEPER_ONLY_SNAPSHOTS = 1 << 12, /* its session, which it names by "snapshot", must be one */
+    SC_KEEPER_BY_ACCESS = 1 << 13, /* of a gate: may come with the session's secret in the place of a token */
     SC_KEEPER_WHILE_ENDING = 1 << 7,    /* also allowed when the session's end was asked for already */
 };
 
@@ -64,6 +67,7 @@ struct sc_keeper_request {
     const char *word;       /* its name, of static storage */
 
     char *as;             /* of a gate: the token of whom it speaks for; never given by a client */
+    char *access;         /* of a gate, in its place: the session's own secret */
     char *key, *peer;     /* of IDENTIFY: exactly one */
     uint32_t priority;    /* 0 to 9 */
     uint64_t deadline_ns; /* how long it may wait for its turn; 0: not given */
@@ -76,6 +80,7 @@ struct sc_keeper_request {
     json_t *metadata; /* an object of texts, or NULL */
     char *path, *to;
     uint64_t idle_ns, total_ns; /* 0: not given */
+    uint64_t left_ns; /* of TIME */
     uint64_t offset, length;
     uint32_t mode; /* permission bits; 0: not given */
     uint32_t process;

@@ -100,6 +100,10 @@ int sc_keeper_request_check(const struct sc_keeper_request *request, struct sc_e
         return missing("network", err);
     if (request->background && request->pty)
         return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
+    if (request->verb == SC_KEEPER_SESSION_TIME && !request->left_ns)
+        return missing("left_ms", err);
+    if (request->as && request->access)
+        return sc_err_usage(err, "access", "access: as or access, one of the two");
     if (request->verb == SC_KEEPER_IDENTIFY && !request->key == !request->peer)
         return sc_err_usage(err, "key", "key: either key or peer must be given");
     if (request->verb == SC_KEEPER_ONCE)

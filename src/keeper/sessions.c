@@ -549,6 +549,19 @@ static int put_lineage(json_t *value, const struct keeper_session *session)
     return r;
 }
 
+/* What its cell may use at most: what clients size their work by. */
+static int put_limits(json_t *value, const struct keeper_session *session)
+{
+    while (session && !session->plan)
+        session = session->above; /* a copy has the plan of what it was copied from */
+    if (!session)
+        return 0;
+    const struct sc_limits *limits = &session->plan->limits;
+    return json_object_set_new(value, "limits",
+                               json_pack("{s:I, s:I, s:f}", "memory_bytes", (json_int_t)limits->memory, "disk_bytes",
+                                         (json_int_t)limits->disk, "cpus", (double)limits->cpus / 1000));
+}
+
 /* What the session tells of itself, with what the keeper knows. */
 static json_t *value_of(const struct keeper_session *session)
 {
@@ -561,6 +574,8 @@ static json_t *value_of(const struct keeper_session *session)
         r = json_object_set_new(value, "session", json_string(session->id));
     if (r == 0)
         r = put_lineage(value, session);
+    if (r == 0)
+        r = put_limits(value, session);
     if (r == 0 && session->metadata)
         r = json_object_set(value, "metadata", session->metadata);
     if (r == 0 && session->tenant)

@@ -355,6 +355,20 @@ uint64_t sc_session_next_ns(const struct sc_session *session)
     return sc_min_u64(next, session->opened_ns + session->options.total_ns);
 }
 
+uint64_t sc_session_age_ns(const struct sc_session *session)
+{
+    return sc_now_ns() - session->opened_ns;
+}
+
+int sc_session_set_left(struct sc_session *session, uint64_t left_ns, struct sc_err *err)
+{
+    uint64_t total_ns = sc_session_age_ns(session) + left_ns;
+    int r = check_option("total", total_ns, TOTAL_MAX_NS, err);
+    if (r == 0)
+        session->options.total_ns = total_ns;
+    return r;
+}
+
 static void check_clocks(struct sc_session *session)
 {
     uint64_t now = sc_now_ns();

@@ -180,6 +180,9 @@ int sc_session_restart(struct sc_session *session, const char *context);
 /* As sc_live_set_network, sc_live_take_network. */
 int sc_session_set_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err);
 int sc_session_take_network(struct sc_session *session, const struct sc_net *net, struct sc_err *err);
+/* Its total time ends so long from now. USAGE when it would then live longer than any may. */
+int sc_session_set_left(struct sc_session *session, uint64_t left_ns, struct sc_err *err);
+uint64_t sc_session_age_ns(const struct sc_session *session);
 /* Heap JSON text: contexts, tasks, age, time left, usage. NULL when memory ran out. */
 char *sc_session_describe(const struct sc_session *session);
 

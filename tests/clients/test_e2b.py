@@ -1,0 +1,203 @@
+"""The protocol of E2B: its own clients, unmodified, and what a client that means harm would try. One service for all."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import PATIENCE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "e2b"))
+from service import Service  # noqa: E402
+
+GONE = "0" * 32
+
+
+@pytest.fixture(scope="module")
+def service(snapcell, accept):
+    folder = tempfile.mkdtemp(prefix="snapcell-e2b-")  # a socket's path is short
+    made = Service(snapcell, folder, *(["--e2b-degraded", accept[-1]] if accept else []))
+    made.folder = folder
+    yield made
+    assert made.end() == 0
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def variables(service, clients, tmp_path):
+    return dict(os.environ, HOME=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", CLIENTS=os.path.join(clients, "node_modules"), **service.environment())
+
+
+def test_current_javascript(node, variables):
+    ran = node(os.path.join(HERE, "e2b/surface.mjs"), env=variables)
+    assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+def test_current_python(python, variables):
+    ran = python(os.path.join(HERE, "e2b/surface.py"), env=variables)
+    assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+def test_example(python, variables):
+    ran = python(os.path.join(HERE, "../../examples/clients/e2b_sandbox.py"), env=variables)
+    assert (ran.returncode, ran.stdout) == (0, "328\n47\n"), ran.stdout + ran.stderr
+
+
+# ---- by hand ----
+
+class Client:
+    def __init__(self, address, **headers):
+        self.address, self.headers = address, headers
+
+    def __call__(self, method, path, body=None, **headers):
+        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        sent = {name.replace("_", "-"): value for name, value in {"Content_Type": "application/json", **self.headers, **headers}.items() if value}
+        request = urllib.request.Request(self.address + path, data, sent, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, self.read(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, self.read(error)
+
+    @staticmethod
+    def read(answer):
+        text = answer.read()
+        return json.loads(text) if answer.headers.get("Content-Type") == "application/json" else text.decode()
+
+
+@pytest.fixture
+def owner(service):
+    return Client(service.address, X_API_Key=service.key)
+
+
+@pytest.fixture
+def sandbox(owner):
+    status, made = owner("POST", "/sandboxes", {"templateID": "base", "timeout": 60})
+    assert status == 201, made
+    yield made
+    owner("DELETE", "/sandboxes/" + made["sandboxID"])
+
+
+def inside(service, sandbox, token=None):
+    return Client(service.address, E2b_Sandbox_Id=sandbox["sandboxID"], X_Access_Token=token or sandbox["envdAccessToken"])
+
+
+def add_key(snapcell, service, tenant):
+    done = subprocess.run([snapcell, "key", "add", "--e2b", "--tenant", tenant, "--state", os.path.join(service.folder, "dev")],
+                          capture_output=True, text=True, check=True)
+    return done.stdout.strip(), done.stderr.split()[2]
+
+
+def test_keys(snapcell, service, owner):
+    assert Client(service.address, X_API_Key=service.native_key)("GET", "/sandboxes") == (200, [])
+    for key in ("e2b_00", "e2b_" + "0" * 80, service.key[:-1] + ("0" if service.key[-1] != "0" else "1"), None):
+        status, said = Client(service.address, X_API_Key=key)("GET", "/v2/sandboxes")
+        assert status == 401 and said["code"] == 401 and set(said) == {"code", "message"}
+    assert owner("GET", "/sandboxes") == (200, [])
+
+
+def test_tenants_are_apart(snapcell, service, owner, sandbox):
+    key, key_id = add_key(snapcell, service, "other")
+    other, path = Client(service.address, X_API_Key=key), "/sandboxes/" + sandbox["sandboxID"]
+    assert other("GET", "/v2/sandboxes") == (200, [])
+    for method, place, body in (("GET", path, None), ("DELETE", path, None), ("POST", path + "/timeout", {"timeout": 10}),
+                                ("POST", path + "/connect", {"timeout": 10}), ("GET", path + "/metrics", None),
+                                ("PUT", path + "/network", {"allow_internet_access": False})):
+        assert other(method, place, body)[0] == 404, (method, place)
+    assert owner("GET", path)[0] == 200
+    # A key that was revoked takes the sandboxes' tokens with it.
+    status, theirs = other("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 60})
+    assert status == 201 and inside(service, theirs)("GET", "/health")[0] == 204
+    assert inside(service, sandbox, theirs["envdAccessToken"])("GET", "/health")[0] == 401
+    subprocess.run([snapcell, "key", "revoke", key_id, "--state", os.path.join(service.folder, "dev")], check=True)
+    status = 204
+    while status == 204:  # it is looked at ten times a second
+        status = inside(service, theirs)("GET", "/health")[0]
+    assert status == 401
+
+
+def test_a_token_is_needed_inside(service, sandbox):
+    token = sandbox["envdAccessToken"]
+    wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
+    calls = [("GET", "/health", None), ("GET", "/envs", None), ("GET", "/metrics", None), ("GET", "/files?path=/etc/passwd", None),
+             ("POST", "/filesystem.Filesystem/Stat", {"path": "/"}), ("POST", "/process.Process/List", {}),
+             ("POST", "/execute", {"code": "1"}), ("GET", "/contexts", None), ("POST", "/contexts", {}),
+             ("POST", "/process.Process/SendSignal", {"process": {"pid": 1}, "signal": "SIGNAL_SIGKILL"})]
+    for method, path, body in calls:
+        assert inside(service, sandbox)(method, path, body)[0] != 401, path
+        for given in (wrong, "", token[32:], "x" * 96):
+            client = Client(service.address, E2b_Sandbox_Id=sandbox["sandboxID"], X_Access_Token=given)
+            assert client(method, path, body)[0] == 401, (path, given)
+    # It opens one sandbox from inside, and nothing else.
+    assert Client(service.address, X_API_Key=token)("DELETE", "/sandboxes/" + sandbox["sandboxID"])[0] == 401
+    assert Client(service.address, X_API_Key=token)("GET", "/sandboxes")[0] == 401
+
+
+def test_one_that_is_gone(service, owner, sandbox):
+    client = inside(service, sandbox)
+    assert owner("DELETE", "/sandboxes/" + sandbox["sandboxID"])[0] == 204
+    for method, path, body in (("GET", "/health", None), ("POST", "/filesystem.Filesystem/Stat", {"path": "/"}),
+                               ("POST", "/execute", {"code": "1"}), ("GET", "/files?path=/", None)):
+        status, said = client(method, path, body)
+        assert (status, said) == (502, {"sandboxId": sandbox["sandboxID"], "message": "The sandbox was not found", "code": 502}), path
+    assert owner("DELETE", "/sandboxes/" + sandbox["sandboxID"]) == (404, {"code": 404, "message": "session: %s: there is none of this name" % sandbox["sandboxID"]})
+
+
+@pytest.mark.parametrize("field, body", [
+    ("autoPause", {"autoPause": True}), ("volumeMounts", {"volumeMounts": [{"name": "a", "path": "/a"}]}), ("mcp", {"mcp": {}}),
+    ("wonder", {"wonder": 1}), ("timeout", {"timeout": 0}), ("timeout", {"timeout": 86401}), ("metadata", {"metadata": {"a": 1}}),
+    ("denyOut", {"network": {"denyOut": ["203.0.113.1"]}}), ("allowOut", {"network": {"allowOut": ["a b"]}}),
+    ("maskRequestHost", {"network": {"maskRequestHost": "x"}}), ("env", {"envVars": {"A=": "1"}}), ("templateID", {"templateID": 1}),
+])
+def test_what_is_not_served_is_refused(owner, field, body):
+    status, said = owner("POST", "/sandboxes", {"templateID": "base", "timeout": 60, **body})
+    assert status == 400 and said["code"] == 400 and field in said["message"], said
+    assert owner("GET", "/sandboxes") == (200, [])
+
+
+def test_paths_that_are_not_served(owner):
+    for method, path in (("POST", "/v3/templates"), ("GET", "/volumes"), ("POST", "/sandboxes/%s/fork" % GONE)):
+        status, said = owner(method, path, None if method == "GET" else {})
+        assert status == 501 and said["code"] == 501, path
+    assert owner("GET", "/sandboxes/" + GONE)[0] == 404
+
+
+def test_uploads(service, sandbox):
+    client = inside(service, sandbox)
+    form = "multipart/form-data; boundary=between"
+
+    def part(name, content, field="file"):
+        return ('--between\r\nContent-Disposition: form-data; name="%s"; filename="%s"\r\n\r\n%s\r\n' % (field, name, content)).encode()
+
+    status, said = client("POST", "/files", part("x/a", "1") + part("ignored", "2", "other") + part("x/é", "") + b"--between--\r\n", Content_Type=form)
+    assert status == 200 and [one["path"] for one in said] == ["/home/user/x/a", "/home/user/x/é"], said
+    status, said = client("POST", "/files", part("x/a", "1") + part("x/./a", "2") + b"--between--\r\n", Content_Type=form)
+    assert status == 400 and "once" in said["message"]
+    assert client("POST", "/files", part("", "1") + b"--between--\r\n", Content_Type=form)[0] == 400
+    assert client("POST", "/files", b"1", Content_Type="application/octet-stream")[0] == 400
+    assert client("POST", "/files?path=x", b"1", Content_Type="text/plain")[0] == 415
+    assert client("POST", "/files?path=x", b"1", Content_Type="application/octet-stream", Content_Encoding="br")[0] == 415
+    assert client("POST", "/files?path=x", b"1", Content_Type="application/octet-stream", X_Metadata_A="b")[0] == 400
+    assert client("POST", "/files?path=/etc/x", b"1", Content_Type="application/octet-stream")[0] in (400, 403)
+    assert client("POST", "/files?path=x&username=root", b"1", Content_Type="application/octet-stream")[0] == 401
+
+
+def test_messages(service, sandbox):
+    client = inside(service, sandbox)
+    refused = (("Stat", {"path": "/nowhere"}, 404, "not_found"), ("ListDir", {"path": "/etc/passwd"}, 400, "invalid_argument"),
+               ("MakeDir", {"path": "/etc/x"}, 403, "permission_denied"), ("Stat", {"path": "/", "wonder": 1}, 400, "invalid_argument"))
+    for method, body, wanted, code in refused:
+        status, said = client("POST", "/filesystem.Filesystem/" + method, body)
+        assert (status, said["code"]) == (wanted, code), said
+    for body in (b"\0\0\0\0\5{}", b"\1\0\0\0\2{}", b"{}", b"\0\0\0\0\2[]"):
+        request = urllib.request.Request(service.address + "/process.Process/Start", body, {
+            "Content-Type": "application/connect+json", "X-Access-Token": sandbox["envdAccessToken"]}, method="POST")
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            got = answer.read()
+        assert got[0] == 2 and int.from_bytes(got[1:5], "big") == len(got) - 5
+        assert json.loads(got[5:])["error"]["code"] == "invalid_argument"
