@@ -23,7 +23,8 @@ JOBS = {
 class Load:
     """Clients with jobs of all kinds, one after another, each with a number of its own; what came of them."""
 
-    def __init__(self, service, names=tuple(sorted(JOBS)), clients=3):
+    def __init__(self, service, names=tuple(sorted(JOBS)), clients=3, ours=("sandbox_error", "cancelled")):
+        self.ours = set(ours)
         self.service, self.names, self.stopping, self.lock = service, names, False, threading.Lock()
         self.counts, self.wrong, self.next = {}, [], 1000
         self.threads = [threading.Thread(target=self._go, args=(seed,), daemon=True) for seed in range(clients)]
@@ -58,7 +59,7 @@ class Load:
         result = answer.json()
         self._count(name, result["status"])
         # What is ours may fail while things are taken away; then it says so.
-        if result["status"] not in right | {"sandbox_error", "cancelled"}:
+        if result["status"] not in right | self.ours:
             self.wrong.append((name, result["status"], result["message"]))
         if result["status"] == "ok" and result["stdout"] != "%d\n" % number:
             self.wrong.append((name, number, result["stdout"]))
@@ -113,6 +114,43 @@ def test_gates_that_are_killed_under_load(service):
     until(lambda: is_idle(service), "runs of clients that were cut off to end")
     assert service.python("print(2)")["stdout"] == "2\n"
     verify(service)
+
+
+def below(pid):
+    """All processes that came of this one."""
+    found, todo = [], [pid]
+    while todo:
+        try:
+            with open("/proc/%d/task/%d/children" % (todo[0], todo[0]), encoding="utf-8") as f:
+                children = [int(x) for x in f.read().split()]
+        except OSError:
+            children = []
+        found += children
+        todo = todo[1:] + children
+    return found
+
+
+def test_agents_zygotes_and_programs_that_are_killed_under_load(services):
+    """At random, whatever lives below the keeper. Who kills a program from outside its cell looks like the program itself."""
+    service = services("--zygotes")
+    keeper, choose, killed = service.children()["keeper"], random.Random(11), 0
+    load = Load(service, names=("good", "bad", "endless"), ours=("sandbox_error", "cancelled", "signaled"))
+    try:
+        for _ in range(40):
+            before = sum(load.counts.values())
+            alive = until(lambda: below(keeper), "a cell")
+            try:
+                os.kill(choose.choice(alive), signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:
+                pass
+            until(lambda b=before: sum(load.counts.values()) > b, load.counts)
+        load.go_on()
+    finally:
+        load.stop()
+    assert killed > 10 and service.children()["keeper"] == keeper, killed
+    until(lambda: is_idle(service), "all runs to end")
+    assert service.python("print(3)")["stdout"] == "3\n"
 
 
 def test_a_gate_that_dies_in_an_upload_leaves_the_old_file(service):
