@@ -41,7 +41,24 @@ __attribute__((noreturn)) static void give_up(const struct sc_fork_task *task, c
     _exit(1);
 }
 
+/* A step that no cold cell has, or has elsewhere; ends the child when it fails. */
+static void take_step(struct birth *birth, const char *name, int (*step)(struct birth *))
+{
+    birth->enter.object = NULL;
+    int mutant = sc_fork_mutant(&birth->task->order, name);
+    int r = mutant ? mutant : step(birth);
+    if (r < 0)
+        give_up(birth->task, name, birth->enter.object, r);
+}
+
 /* ---- stages that a cold cell has elsewhere ---- */
+
+/* Behind the step that saw to it: numbers may have begun again meanwhile. */
+static int enter_own_number(struct birth *birth)
+{
+    birth->enter.object = "it is that of a process it comes from";
+    return sc_fork_number_is_new() ? 0 : -EAGAIN;
+}
 
 /* A session of its own, so that the program's group is not the parent's. */
 static int enter_own_session(struct birth *birth)
@@ -92,6 +109,8 @@ static int enter_namespaces(struct birth *birth)
                {SC_FORK_FD_UTS, CLONE_NEWUTS, "uts namespace"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         birth->enter.object = all[i].name;
+        if (sc_fork_mutant(&birth->task->order, all[i].name))
+            continue;
         if (setns(birth->task->fds[all[i].fd], all[i].kind) < 0)
             return -errno;
     }
@@ -194,16 +213,27 @@ static void seal(struct birth *birth)
     munmap((void *)birth->enter.image, birth->image_size);
 }
 
-/* Everything but the streams and the report's socket; then that, too. */
-static void close_rest(struct birth *birth)
+/* Everything but the streams, the report's socket and the listener, which goes with the report. */
+static int close_rest(struct birth *birth)
 {
-    struct sc_fork_task *task = birth->task;
+    int report = birth->task->fds[SC_FORK_FD_REPORT], listener = birth->enter.listener;
+    const int kept[] = {report < listener ? report : listener, report < listener ? listener : report};
+    unsigned from = STREAMS;
+    birth->enter.object = "closing the others";
+    for (int i = 0; i < 2; i++) {
+        if (kept[i] < (int)from)
+            continue; /* there is no listener, or it has the number of a stream that is not there */
+        int r = kept[i] > (int)from ? sc_sys_close_range(from, (unsigned)kept[i] - 1, 0) : 0;
+        if (r < 0)
+            return r;
+        from = (unsigned)kept[i] + 1;
+    }
+    return sc_sys_close_range(from, ~0u, 0);
+}
+
+static void forget_rest(struct sc_fork_task *task)
+{
     int report = task->fds[SC_FORK_FD_REPORT];
-    int r = sc_sys_close_range(STREAMS, (unsigned)report - 1, 0);
-    if (r == 0)
-        r = sc_sys_close_range((unsigned)report + 1, ~0u, 0);
-    if (r < 0)
-        give_up(task, "streams", "closing the others", r);
     for (int i = 0; i < SC_FORK_FDS_MAX; i++)
         task->fds[i] = -1;
     task->fds[SC_FORK_FD_REPORT] = report;
@@ -263,18 +293,16 @@ void sc_fork_become(struct sc_fork_task *task)
                   .nice = task->order.nice,
                   .cwd = task->cwd[0] ? task->cwd : NULL},
     };
-    if (!(task->order.flags & SC_FORK_PLAIN) && !sc_fork_number_is_new())
-        give_up(task, "number", "it is that of a process it comes from", -EAGAIN);
-    int r = enter_own_session(&birth);
-    if (r == 0)
-        r = enter_streams(&birth);
-    if (r < 0)
-        give_up(task, "stdio", birth.enter.object, r);
+    if (!(task->order.flags & SC_FORK_PLAIN))
+        take_step(&birth, "own number", enter_own_number);
+    take_step(&birth, "session", enter_own_session);
+    take_step(&birth, "streams", enter_streams);
     birth.enter.ruleset = task->fds[SC_FORK_FD_RULESET];
     if (!(task->order.flags & SC_FORK_PLAIN))
         seal(&birth);
+    take_step(&birth, "rest", close_rest);
+    forget_rest(task);
     tell(&birth); /* the supervisor alone answers for refused calls: with its copy gone they fail */
-    close_rest(&birth);
     wait_for_go(task->fds[SC_FORK_FD_REPORT]);
     close(task->fds[SC_FORK_FD_REPORT]);
     task->fds[SC_FORK_FD_REPORT] = -1;

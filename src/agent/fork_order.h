@@ -59,7 +59,7 @@ struct sc_fork_order {
     uint32_t pad;
     int64_t wall_ns; /* CLOCK_REALTIME when the order was written */
     uint8_t randomness[SC_FORK_RANDOMNESS];
-    char mutant[32]; /* test builds only: the stages that are left out */
+    char mutant[64]; /* test builds only: the stages that are left out */
 };
 
 /* Where a fork failed, for the record. `object` is the stage's own word. */

@@ -102,7 +102,7 @@ struct sc_boot {
         host_gid;   /* the program's, as the template's user namespace names them: owner of fresh mounts */
     uint32_t flags; /* enum sc_boot_flag */
     uint16_t rows, cols; /* of the terminal */
-    char mutant[32];     /* test builds only: the stage that is left out */
+    char mutant[64];     /* test builds only: the stages that are left out */
 };
 
 /* Descriptors of a child cell for the process that is forked into it: the ends of its streams, then where it

@@ -152,6 +152,20 @@ static int check_status(struct look *look, const struct sc_live *live, pid_t *re
     return *ret_inside > 1 ? 0 : is_not(look, "process number");
 }
 
+/* The one that its zygote has. */
+static int check_profile(struct look *look, const struct sc_live *live)
+{
+    char label[256];
+    if (!live->plan->apparmor)
+        return 0;
+    ssize_t n = sc_read_text(look->of_process, "attr/apparmor/current", label, sizeof label);
+    if (n == -ENOENT) /* before Linux 5.8 */
+        n = sc_read_text(look->of_process, "attr/current", label, sizeof label);
+    if (n < 0)
+        return (int)n;
+    return strncmp(label, "snapcell-forkable (enforce)", 27) == 0 ? 0 : is_not(look, "AppArmor profile");
+}
+
 bool sc_live_fork_is_listener(int fd)
 {
     static const char name[] =
@@ -179,6 +193,8 @@ int sc_live_fork_check(const struct sc_live *live, pid_t pid, pid_t *ret_inside,
         r = check_groups(&look, live);
     if (r == 0)
         r = check_status(&look, live, &inside);
+    if (r == 0)
+        r = check_profile(&look, live);
     struct pollfd dead = {pidfd, POLLIN, 0};
     if (r == 0 && poll(&dead, 1, 0) != 0)
         r = -ESRCH;

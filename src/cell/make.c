@@ -100,7 +100,7 @@ int sc_cell_send_boot(const struct sc_cell *cell, uint32_t flags)
         .cols = 80,
     };
 #ifdef SC_MUTANTS
-    const char *mutant = getenv("SC_MUTANT");
+    const char *mutant = getenv(flags & SC_BOOT_CHILD ? "SC_CHILD_MUTANT" : "SC_MUTANT");
     if (mutant)
         strncpy(boot.mutant, mutant, sizeof boot.mutant - 1);
 #endif

@@ -1,15 +1,17 @@
-/* AppArmor: whether it is on, and whether our profile is loaded. */
+/* AppArmor: whether it is on, and whether our profiles are loaded, both of them. */
 #include "host/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
 
-#define PROFILE "snapcell-cell"
+static const char *const PROFILES[] = {"snapcell-cell", "snapcell-forkable"};
+#define N_PROFILES (sizeof PROFILES / sizeof PROFILES[0])
 
 static bool is_on(void)
 {
@@ -22,32 +24,47 @@ static bool is_on(void)
     return n == 1 && answer == 'Y';
 }
 
-/* In a child: asking for a change of profile at the next exec is refused with ENOENT when there is no such
- * profile. Linux 5.8 has the file below attr/apparmor, older ones only the one that all modules share. */
-static void ask_for_profile(void *arg, int report_fd)
+/* Asking for a change of profile at the next exec is refused with ENOENT when there is no such profile.
+ * Linux 5.8 has the file below attr/apparmor, older ones only the one that all modules share. */
+static int ask_for(const char *profile)
 {
-    (void)arg;
-    int r = sc_write_file(AT_FDCWD, "/proc/thread-self/attr/apparmor/exec", "exec " PROFILE);
+    char request[64];
+    snprintf(request, sizeof request, "exec %s", profile);
+    int r = sc_write_file(AT_FDCWD, "/proc/thread-self/attr/apparmor/exec", request);
     if (r == -ENOENT && access("/proc/thread-self/attr/apparmor/exec", F_OK) < 0)
-        r = sc_write_file(AT_FDCWD, "/proc/thread-self/attr/exec", "exec " PROFILE);
+        r = sc_write_file(AT_FDCWD, "/proc/thread-self/attr/exec", request);
+    return r;
+}
+
+/* In a child. */
+static void ask_for_profiles(void *arg, int report_fd)
+{
+    int r = 0;
+    (void)arg;
+    for (size_t i = 0; i < N_PROFILES && r == 0; i++)
+        r = ask_for(PROFILES[i]);
     sc_write_all(report_fd, &r, sizeof r);
 }
 
-/* One line a profile: "snapcell-cell (enforce)". -ENOENT when it is not there, others when the list cannot be
- * read. */
-static int look_in_list(void)
+/* One line a profile: "snapcell-cell (enforce)". */
+static bool is_listed(const char *list, const char *profile)
+{
+    size_t len = strlen(profile);
+    for (const char *at = list; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
+        if (!strncmp(at, profile, len) && at[len] == ' ')
+            return true;
+    return false;
+}
+
+static bool are_all_listed(void)
 {
     struct sc_buf list;
     sc_buf_init(&list, 1 << 20);
-    int r = sc_buf_read_file(&list, AT_FDCWD, "/sys/kernel/security/apparmor/profiles");
-    const char *at = r == 0 ? (const char *)list.data : NULL;
-    if (r == 0)
-        r = -ENOENT;
-    for (; at && r == -ENOENT; at = strchr(at, '\n'), at = at ? at + 1 : NULL)
-        if (!strncmp(at, PROFILE " ", strlen(PROFILE " ")))
-            r = 0;
+    bool all = sc_buf_read_file(&list, AT_FDCWD, "/sys/kernel/security/apparmor/profiles") == 0;
+    for (size_t i = 0; i < N_PROFILES && all; i++)
+        all = is_listed((const char *)list.data, PROFILES[i]);
     sc_buf_fini(&list);
-    return r;
+    return all;
 }
 
 void sc_probe_apparmor(struct sc_host *host)
@@ -57,10 +74,10 @@ void sc_probe_apparmor(struct sc_host *host)
     if (!host->apparmor_enabled)
         return;
     int answer = -ENOENT;
-    if (sc_host_try(ask_for_profile, NULL, &answer, sizeof answer) == 0 && answer != -ENOENT &&
+    if (sc_host_try(ask_for_profiles, NULL, &answer, sizeof answer) == 0 && answer != -ENOENT &&
         answer != -EACCES) {
         host->apparmor_profile_loaded = answer == 0;
         return;
     }
-    host->apparmor_profile_loaded = look_in_list() == 0;
+    host->apparmor_profile_loaded = are_all_listed();
 }

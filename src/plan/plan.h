@@ -93,7 +93,7 @@ struct sc_plan {
     uint32_t degraded; /* enum sc_degrade bits this plan goes without, all accepted by the spec */
     bool rootless;
     bool agent_shares_uid;
-    bool apparmor; /* enter "snapcell-cell" at exec */
+    bool apparmor; /* enter "snapcell-cell", or "snapcell-forkable", at exec */
     bool pty;
     bool disk_image;
     bool fixed_layout; /* programs have their memory at the same addresses each time */

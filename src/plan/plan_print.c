@@ -295,7 +295,8 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     set(object, "fresh", fresh_json(plan, failed), failed);
     set(object, "covered", covers_json(plan, failed), failed);
     set(object, "landlock", landlock_json(plan, failed), failed);
-    put(object, "apparmor", plan->apparmor ? "snapcell-cell" : NULL, failed);
+    put(object, "apparmor", plan->apparmor ? plan->forkable ? "snapcell-forkable" : "snapcell-cell" : NULL,
+        failed);
     put(object, "profile", plan->filter->name, failed);
     put_number(object, "filter_instructions", plan->filter->n_insns, failed);
     set(object, "rlimits", rlimits_json(plan, failed), failed);

@@ -1,12 +1,13 @@
 """Layer 7: AppArmor, where the host has it and the profile is loaded."""
+import ahead
 from cell import all_are, bash, claim, python
 
 
-@claim("apparmor-entered", "Programs run under the profile snapcell-cell, and so does all that comes from them.", ["apparmor"],
-       needs=["apparmor"])
+@claim("apparmor-entered", "Programs run under the profile snapcell-cell, forks of others under snapcell-forkable, and so does all that "
+       "comes from them.", ["apparmor"], needs=["apparmor"])
 def test_entered():
     labels = bash("read a < /proc/self/attr/current; echo $a; bash -c 'cat /proc/self/attr/current'").stdout.splitlines()
-    assert labels == ["snapcell-cell (enforce)"] * 2, labels
+    assert labels == ["snapcell-%s (enforce)" % ("forkable" if ahead.START == "forked" else "cell")] * 2, labels
 
 
 @claim("apparmor-no-way-back", "A program cannot leave its profile.", ["apparmor"], needs=["apparmor"])

@@ -16,7 +16,7 @@ BUILD = os.environ.get("SNAPCELL_BUILD", os.path.join(harness.TOP, "build"))
 LIBRARY = os.path.join(BUILD, "runners", "fork", "libsnapcell-fork-test.so")
 VERSION, PLAIN = 1, 1
 REPORT, STDIN, STDOUT, STDERR, RUNNER, SOCKET = range(6)
-ORDER = struct.Struct("=IIIIiIq64s32s")
+ORDER = struct.Struct("=IIIIiIq64s64s")
 ANSWER = struct.Struct("=Iii28s96s")
 REPORTED = struct.Struct("=i28s96s")
 

@@ -55,7 +55,15 @@ void begin_forkable(struct living *cell)
     open_living(cell);
 }
 
-void begin_below(struct living *cell, struct living *above, bool forkable)
+void begin_forkable_with(struct living *cell, const char *option, const char *value)
+{
+    prepare(cell);
+    cell->spec.forkable = true;
+    assert_int_equal(sc_spec_set(&cell->spec, option, value, NULL), 0);
+    open_living(cell);
+}
+
+int try_below(struct living *cell, struct living *above, bool forkable)
 {
     const struct sc_live_events events = {cell, on_denial, on_memory, on_ended};
     memset(cell, 0, sizeof *cell);
@@ -63,7 +71,12 @@ void begin_below(struct living *cell, struct living *above, bool forkable)
     cell->above = above;
     cell->plan = above->plan;
     cell->works = above->works;
-    if (sc_live_open_child(above->works, above->live, forkable, &events, &cell->live, &cell->err) < 0)
+    return sc_live_open_child(above->works, above->live, forkable, &events, &cell->live, &cell->err);
+}
+
+void begin_below(struct living *cell, struct living *above, bool forkable)
+{
+    if (try_below(cell, above, forkable) < 0)
         fail_msg("%s", cell->err.message);
 }
 

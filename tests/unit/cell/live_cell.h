@@ -44,7 +44,10 @@ void begin_living(struct living *cell, ...) __attribute__((sentinel));
 void end_living(struct living *cell);
 /* The same of a session whose programs can be forked; a cell below it, closed before it. */
 void begin_forkable(struct living *cell);
+void begin_forkable_with(struct living *cell, const char *option, const char *value);
 void begin_below(struct living *cell, struct living *above, bool forkable);
+/* The same where it may fail: a negative errno, and nothing was made. */
+int try_below(struct living *cell, struct living *above, bool forkable);
 void end_below(struct living *cell);
 /* Waits for the next thing and does it; fails after 30 s of one test, and when the cell has ended. */
 void step_once(struct living *cell);
