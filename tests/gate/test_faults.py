@@ -116,6 +116,38 @@ def test_gates_that_are_killed_under_load(service):
     verify(service)
 
 
+def groups_of(pids):
+    """Of cells that these keepers made."""
+    return [name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names
+            if name.startswith("snapcell-") and name.split("-")[1] in {str(pid) for pid in pids}]
+
+
+def is_alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_keepers_that_are_killed_under_load(service):
+    """Clients are told, the supervisor starts the next one, and that one takes away what was left."""
+    load, dead, cells = Load(service), [], []
+    try:
+        for _ in range(3):
+            load.go_on(2)
+            dead.append(until(lambda: service.children().get("keeper"), "a keeper"))
+            cells += below(dead[-1])
+            os.kill(dead[-1], signal.SIGKILL)
+        load.go_on()
+    finally:
+        load.stop()
+    until(lambda: not any(map(is_alive, cells)), "cells of killed keepers to end")
+    until(lambda: not groups_of(dead), "their groups to be removed")
+    until(lambda: is_idle(service), "all runs to end")
+    verify(service)
+
+
 def below(pid):
     """All processes that came of this one."""
     found, todo = [], [pid]
