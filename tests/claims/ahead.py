@@ -41,7 +41,8 @@ BROUGHT = {"--stdout", "--stderr", "--stdin", "--env", "--file"}
 # Processor time, which follows the wall clock, is part of it where only processes by themselves can be limited.
 if "cpu" not in os.environ.get("SNAPCELL_TEST_DEGRADED", "").split(","):
     BROUGHT |= {"--wall", "--cpu"}
-SOON_S = 60
+# Slow machines (an emulated one) take this many times as long.
+SOON_S = 60 * float(os.environ.get("SNAPCELL_TEST_SCALE", "1"))
 
 _keeper = {}
 # Runs so far in cells of the wanted kind; a claim that made none proved nothing here.

@@ -27,6 +27,8 @@ CORPUS = ("^(fs-shadow-home|fs-proc1-environ|fs-mount-calls|fs-chroot-climb|fs-r
           "|f-exit-code|f-segfault|f-sigpipe|f-stdin-unread|forge-json-result|forge-monkeypatch|forge-bad-repr|forge-threads-left"
           "|fs-upload-tar|pyr-subclasses|pyr-generator-frame|pyr-format-attr|pyr-module-attr-walk|f-restricted-usual"
           "|ast-getattr-concat|ast-encoding-cookie|ast-deep-nesting|f-validator-words)$")
+# What a fork comes to by ways of its own: groups, ids, the profile.
+FORKED = "apparmor-entered,apparmor-no-way-back,group-memory,group-tasks,ids-program,namespaces-cgroup"
 CGROUP = "/sys/fs/cgroup"
 
 
@@ -93,6 +95,25 @@ def in_place(guest, place, work):
 def claims(guest, place):
     suite = suites.pytest("claims", LIMIT_S, security=True)
     return in_place(guest, place, lambda: suite(TOP, guest.build, [place]))
+
+
+def claims_forked(guest, place):
+    """Some of them in forks of a zygote."""
+    os.environ.update(SNAPCELL_CLAIMS=FORKED, SNAPCELL_CLAIMS_START="forked")
+    try:
+        return claims(guest, place)
+    finally:
+        del os.environ["SNAPCELL_CLAIMS"], os.environ["SNAPCELL_CLAIMS_START"]
+
+
+def forks(guest):
+    """Forks in cells, each as root and as an ordinary user: sealed as their siblings are, of every language, and unlike each other."""
+    counts = Counts()
+    for name in ("fork_check", "fork", "fork_runners"):
+        ran = subprocess.run([os.path.join(guest.build, "tests/unit/cell/test_cell_" + name)], capture_output=True, text=True,
+                             errors="replace", stdin=subprocess.DEVNULL, env=guest.root.environment(), check=False)
+        counts.add(check("unit cell-" + name.replace("_", "-"), ran.returncode == 0, ran))
+    return counts
 
 
 def corpus(guest, place):
@@ -208,6 +229,8 @@ def scope(guest):
 PARTS = {
     "unprofiled": unprofiled, "claims-root": lambda guest: claims(guest, guest.root), "stage": stage,
     "corpus-root": lambda guest: corpus(guest, guest.root), "claims-user": lambda guest: claims(guest, guest.ordinary),
+    "forked-root": lambda guest: claims_forked(guest, guest.root),
+    "forked-user": lambda guest: claims_forked(guest, guest.ordinary), "forks": forks,
     "corpus-user": lambda guest: corpus(guest, guest.ordinary), "restricted": restricted, "scope": scope,
 }
 
