@@ -156,7 +156,7 @@ static void take_file_op(struct sc_commands *commands, uint16_t channel, const u
 {
     static const char *const names[SC_FILE_KINDS] = {"read",  "write", "append", "list",
                                                      "stat",  "mkdir", "rename", "remove",
-                                                     "chmod", "watch", "tar in", "tar out"};
+                                                     "chmod", "watch", "tar in", "tar out", "port"};
     struct sc_msg_file_op order;
     if (len < sizeof order)
         refuse(commands, "size of FILE_OP");

@@ -21,6 +21,7 @@ static int (*const OPERATIONS[SC_FILE_KINDS])(struct sc_operation *) = {
     [SC_FILE_RENAME] = sc_operate_rename, [SC_FILE_REMOVE] = sc_operate_remove,
     [SC_FILE_CHMOD] = sc_operate_chmod,   [SC_FILE_WATCH] = sc_operate_watch,
     [SC_FILE_TAR_IN] = sc_operate_tar_in, [SC_FILE_TAR_OUT] = sc_operate_tar_out,
+    [SC_FILE_PORT] = sc_operate_port,
 };
 
 static void tell(const struct sc_operation *op, const struct sc_shepherd_report *report)

@@ -32,6 +32,7 @@ int sc_operate_chmod(struct sc_operation *op);
 int sc_operate_watch(struct sc_operation *op);
 int sc_operate_tar_in(struct sc_operation *op);
 int sc_operate_tar_out(struct sc_operation *op);
+int sc_operate_port(struct sc_operation *op);
 
 /* ---- for those ---- */
 

@@ -201,12 +201,12 @@ int sc_live_command(struct sc_live *live, const struct sc_command *command,
 static bool reads(enum sc_file_kind kind)
 {
     return kind == SC_FILE_READ || kind == SC_FILE_LIST || kind == SC_FILE_STAT || kind == SC_FILE_WATCH ||
-           kind == SC_FILE_TAR_OUT;
+           kind == SC_FILE_TAR_OUT || kind == SC_FILE_PORT;
 }
 
 static bool writes(enum sc_file_kind kind)
 {
-    return kind == SC_FILE_WRITE || kind == SC_FILE_APPEND || kind == SC_FILE_TAR_IN;
+    return kind == SC_FILE_WRITE || kind == SC_FILE_APPEND || kind == SC_FILE_TAR_IN || kind == SC_FILE_PORT;
 }
 
 static int check_path(const char *path, struct sc_err *err)

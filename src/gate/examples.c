@@ -58,6 +58,7 @@ static void fill_path(const char *path, char *ret_path, size_t size)
     } values[] = {{"{session}", "$ID"},
                   {"{path*}", "notes"},
                   {"{context}", "python"},
+                  {"{port*}", "8080/"},
                   {"{process}", "1"},
                   {"{snapshot}", "before"}};
     size_t n = 0;
@@ -83,13 +84,16 @@ void example_line(const struct route *route, const char *example, char *ret_line
     const char *query = i < sizeof EXAMPLES / sizeof *EXAMPLES && EXAMPLES[i].query ? EXAMPLES[i].query : "";
     bool implied = !strcmp(route->method, "GET") || (!strcmp(route->method, "POST") && example);
     fill_path(route->path, path, sizeof path);
-    if (!implied)
+    if (!strcmp(route->method, "HEAD"))
+        snprintf(method, sizeof method, " -I");
+    else if (!implied)
         snprintf(method, sizeof method, " -X %s", route->method);
     int n = snprintf(ret_line, size, "curl -sS%s \"$URL%s%s\" -H \"Authorization: Bearer $KEY\"", method,
                      path, query);
     if (n < 0 || (size_t)n >= size)
         return;
-    if (route->body_kind == BODY_STREAM)
+    bool sends = strcmp(route->method, "GET") != 0 && strcmp(route->method, "HEAD") != 0;
+    if (route->body_kind == BODY_STREAM && sends)
         snprintf(ret_line + n, size - (size_t)n, " --data-binary @-");
     else if (example && route->body_kind == BODY_LINES)
         snprintf(ret_line + n, size - (size_t)n,

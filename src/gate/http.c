@@ -91,6 +91,10 @@ static bool find_route(struct request *request, const char *method)
                               : "path: nothing is served there; /openapi.json lists what is");
         return false;
     }
+    if (request->route->flags & ROUTE_PASSES) {
+        request->raw_query = query;
+        return true;
+    }
     static const struct field none[] = {{NULL}};
     if (request->route->flags & ROUTE_TEXT)
         return true;

@@ -69,7 +69,7 @@ static json_t *request_body(const struct route *route)
 {
     if (route->body_kind == BODY_STREAM)
         return json_pack(
-            "{s:b, s:o}", "required", 1, "content",
+            "{s:b, s:o}", "required", !(route->flags & ROUTE_PASSES), "content",
             media("application/octet-stream", json_pack("{s:s, s:s}", "type", "string", "format", "binary")));
     /* Without a type: any text is taken, and each line told what is wrong with it. */
     if (route->body_kind == BODY_LINES)
@@ -130,7 +130,9 @@ static json_t *operation(const struct route *route)
 {
     json_t *op = json_pack("{s:s, s:[s], s:o, s:o}", "summary", route->summary, "tags", route->group,
                            "parameters", parameters(route), "responses", responses(route));
-    if (route->body_kind != BODY_NONE)
+    bool asks =
+        !strcmp(route->method, "GET") || !strcmp(route->method, "HEAD") || !strcmp(route->method, "OPTIONS");
+    if (route->body_kind != BODY_NONE && !asks)
         (void)json_object_set_new(op, "requestBody", request_body(route));
     if (route->flags & ROUTE_OPEN)
         (void)json_object_set_new(op, "security", json_array());

@@ -202,6 +202,7 @@ enum body_kind {
 #define ROUTE_OPEN (1u << 0)    /* needs no key */
 #define ROUTE_SPEC (1u << 1)    /* body: the request of docs/spec.md, with `body` beside its fields */
 #define ROUTE_STREAMS (1u << 2) /* answers as events when Accept asks for them */
+#define ROUTE_PASSES (1u << 4)  /* the last of the path and the query stay as they came */
 #define ROUTE_FOLLOWS (1u << 3) /* always does; NDJSON where Accept says nothing */
 #define ROUTE_TEXT (1u << 4)    /* its query is read by its handler */
 #define ROUTE_E2B (1u << 5)     /* of that protocol: keys and hosts have other forms */
@@ -262,6 +263,7 @@ struct request {
     char *params[ROUTE_PARAMS_MAX];
     const char *query_text; /* as it came; "" */
     json_t *query, *body;
+    const char *raw_query; /* of a route that passes it on; NULL: none came */
     struct sc_buf raw; /* of a JSON body */
     bool seen, headed, identified, started, answered, queued, suspended, counted;
     bool watched, ends_connection;
@@ -392,7 +394,7 @@ void batch_fed_all(struct request *request);
     X(session_pause) X(session_resume) X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
     X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
     X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
-    X(tar_out) X(tar_in) X(batch)
+    X(tar_out) X(tar_in) X(batch) X(port)
 #define X(name) void handle_##name(struct request *request);
 HANDLERS(X)
 /* clang-format on */

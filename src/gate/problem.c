@@ -37,6 +37,7 @@ const struct problem_row PROBLEMS[] = {
     {"draining", 503, "The service is ending"},
     {"keeper_away", 503, "The keeper does not answer"},
     {"keeper_lost", 503, "The keeper went away"},
+    {"port", 502, "Nothing usable answers at this port"},
     {"file", 409, "The cell's files answered with an error"},
     {NULL},
 };

@@ -9,6 +9,11 @@
 #define S "/v1/sessions"
 #define ONE S "/{session}"
 #define SNAPSHOTS "/v1/snapshots"
+#define PORT(method)                                                                                         \
+    {                                                                                                        \
+        method, ONE "/ports/{port*}", ROUTE_PASSES, BODY_STREAM, NULL, NULL, handle_port, "ports",           \
+            "Ask a program that listens on a port inside; the path goes on behind the port.", "application/octet-stream", 200\
+    }
 
 /* clang-format off */
 const struct route ROUTES[] = {
@@ -64,6 +69,7 @@ const struct route ROUTES[] = {
     {"GET", ONE "/watch", ROUTE_FOLLOWS, BODY_NONE, PATH_QUERY, NULL, handle_watch, "files", "Tell what changes in a folder, until the client goes.", "", 200},
     {"GET", ONE "/tar", 0, BODY_NONE, PATH_QUERY, NULL, handle_tar_out, "files", "Take a folder as a tar stream.", "application/x-tar", 200},
     {"PUT", ONE "/tar", 0, BODY_STREAM, PATH_QUERY, NULL, handle_tar_in, "files", "Unpack a tar stream into a folder.", "Moved", 200},
+    PORT("GET"), PORT("HEAD"), PORT("POST"), PORT("PUT"), PORT("PATCH"), PORT("DELETE"), PORT("OPTIONS"),
     {NULL},
 };
 /* clang-format on */
@@ -119,8 +125,9 @@ const struct route *route_find(const struct route *table, const char *method, ch
             continue;
         }
         for (size_t i = 0; i < ROUTE_PARAMS_MAX && params[i]; i++) {
+            bool stays = route->flags & ROUTE_PASSES && i > 0;
             params[i][lens[i]] = '\0';
-            if (text_unescape(params[i], false) < 0 || !sc_utf8_valid(params[i], strlen(params[i]))) {
+            if (!stays && (text_unescape(params[i], false) < 0 || !sc_utf8_valid(params[i], strlen(params[i])))) {
                 *ret_status = 400;
                 return NULL;
             }

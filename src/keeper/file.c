@@ -39,7 +39,7 @@ static void on_started(void *userdata, pid_t pid)
     static const char event[] = "{\"started\": {}}\n";
     struct call *call = userdata;
     (void)pid;
-    if (call->peer && call->request.file == SC_FILE_WATCH)
+    if (call->peer && (call->request.file == SC_FILE_WATCH || call->request.file == SC_FILE_PORT))
         peer_output(call->peer, call->channel, SC_KEEPER_EVENTS, event, sizeof event - 1);
 }
 

@@ -48,6 +48,7 @@ enum field_bit {
     F_NETWORK = 1 << 24,
     F_COPIES = 1 << 25,
     F_SNAPSHOT = 1 << 26,
+    F_PORT = 1 << 28,
     F_ITSELF = 1 << 27, /* the snapshot that the request is about */
     F_LEFT = 1 << 28,
 };
@@ -122,6 +123,7 @@ static const struct row REQUESTS[] = {
     {"file.chmod", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS | F_MODE, SC_FILE_CHMOD},
     {"file.watch", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_WATCH},
     {"file.tar_in", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, PATH_FIELDS, SC_FILE_TAR_IN},
+    {"port", SC_KEEPER_FILE, BOTH, ON_PATH | SC_KEEPER_TAKES_INPUT, F_SESSION | F_PORT, SC_FILE_PORT},
     {"file.tar_out", SC_KEEPER_FILE, BOTH, ON_PATH, PATH_FIELDS, SC_FILE_TAR_OUT},
 };
 #define N_REQUESTS (sizeof REQUESTS / sizeof *REQUESTS)
@@ -169,6 +171,21 @@ static int read_path(void *into, const json_t *value, const char *path, struct s
     if (r == 0 && !**(char **)into)
         return sc_err_usage(err, path, "%s: is empty; must be a path in the cell, . is the work folder",
                             path);
+    return r;
+}
+
+/* Kept as the agent is told it. */
+static int read_port(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    uint64_t number = 0;
+    char **text = into;
+    int r = sc_field_u64(&number, value, path, UINT32_MAX, err);
+    if (r == 0 && (number < 1 || number > 65535))
+        return sc_err_usage(err, path, "%s: %llu: allowed 1 to 65535", path, (unsigned long long)number);
+    if (r == 0 && asprintf(text, "%u", (unsigned)number) < 0) {
+        *text = NULL;
+        return sc_err_sys(err, -ENOMEM, "request");
+    }
     return r;
 }
 
@@ -357,6 +374,7 @@ static const struct field_row FIELDS[] = {
     {"signal", F_SIGNAL, read_signal, OFFSET(signal)},
     {"whom", F_SIGNAL, read_whom, OFFSET(whom)},
     {"path", F_PATH, read_path, OFFSET(path)},
+    {"port", F_PORT, read_port, OFFSET(path)},
     {"to", F_TO, read_path, OFFSET(to)},
     {"mode", F_MODE, sc_field_mode, OFFSET(mode)},
     {"offset", F_RANGE, read_size, OFFSET(offset)},

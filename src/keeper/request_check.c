@@ -84,9 +84,12 @@ int sc_keeper_request_check(const struct sc_keeper_request *request, struct sc_e
 {
     for (size_t i = 0; i < sizeof TEXTS_NEEDED / sizeof *TEXTS_NEEDED; i++) {
         const struct missing *text = &TEXTS_NEEDED[i];
+        bool is_port = text->need == SC_KEEPER_NEEDS_PATH && request->file == SC_FILE_PORT;
         if ((request->needs & text->need) && !*(char **)((char *)request + text->offset))
-            return missing(
-                text->need == SC_KEEPER_NEEDS_SESSION ? sc_keeper_request_subject(request) : text->name, err);
+            return missing(text->need == SC_KEEPER_NEEDS_SESSION ? sc_keeper_request_subject(request)
+                           : is_port                             ? "port"
+                                                                 : text->name,
+                           err);
     }
     if ((request->needs & SC_KEEPER_NEEDS_COMMAND) && !request->spec.command)
         return missing("command", err);

@@ -115,6 +115,17 @@ curl -sS https://allowed.test/other || echo refused
     assert given(lab) == [("/hello", "X-Api-Key", [SECRET])] * 4
 
 
+def test_git_pip_and_npm_trust_it(https, lab):
+    """They come so far as to be told that there is no such thing. A host's settings of npm may name another file."""
+    result = https.bash([{"allow": "allowed.test:443", "http": ["GET /*"]}], """
+git ls-remote https://allowed.test/none.git 2>&1 | grep -o 'not found'
+/usr/bin/python3 -m pip download -q --disable-pip-version-check --index-url https://allowed.test/none/ small 2>&1 | grep -o 'No matching distribution'
+npm_config_cafile=$NODE_EXTRA_CA_CERTS npm view --fetch-retries 0 --registry https://allowed.test/none/ small 2>&1 | grep -o 'E404' | sort -u
+""")
+    assert out(result) == ["not found", "No matching distribution", "E404"], result
+    assert {"/none.git/info/refs", "/none/small/", "/none/small"} <= {x[4].split("?")[0] for x in lab.seen("http")}
+
+
 def test_a_certificate_of_somebody_else_is_refused(https, lab):
     """Of nobody who is trusted, and of another name. Nothing is sent to it."""
     code = 'print(one("GET /hello"))'

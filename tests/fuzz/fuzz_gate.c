@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "gate/port_answer.h"
 #include "gate/body.h"
 #include "gate/follow.h"
 
@@ -98,6 +99,52 @@ static void read_lines(const uint8_t *data, size_t size)
         abort();
 }
 
+struct heard {
+    struct port_answer answer;
+    size_t heads, body;
+};
+
+static void on_answer_head(void *userdata)
+{
+    struct heard *heard = userdata;
+    const char *name, *value;
+    size_t at = 0;
+    heard->heads++;
+    if (heard->answer.status < 200 || heard->answer.status > 599)
+        abort();
+    while (port_answer_field(&heard->answer, &at, &name, &value))
+        if (!*name || strpbrk(name, ": \r\n") || strpbrk(value, "\r\n"))
+            abort();
+}
+
+static void on_answer_body(void *userdata, const uint8_t *data, size_t len)
+{
+    struct heard *heard = userdata;
+    (void)data;
+    if (heard->heads != 1 || len == 0)
+        abort();
+    heard->body += len;
+}
+
+/* However it is cut, the same answer is heard. */
+static void read_answer(const uint8_t *data, size_t size)
+{
+    static const struct port_events events = {on_answer_head, on_answer_body};
+    struct heard *whole = malloc(sizeof *whole), *cut = malloc(sizeof *cut);
+    size_t piece = size ? data[0] % 17 + 1u : 1;
+    int r = 0, other;
+    whole->heads = whole->body = cut->heads = cut->body = 0;
+    port_answer_init(&whole->answer, size && data[0] & 0x80);
+    port_answer_init(&cut->answer, size && data[0] & 0x80);
+    for (size_t at = 1; at < size && r == 0; at += piece)
+        r = port_answer_take(&cut->answer, data + at, at + piece < size ? piece : size - at, &events, cut);
+    other = size > 1 ? port_answer_take(&whole->answer, data + 1, size - 1, &events, whole) : 0;
+    if (r != other || whole->heads != cut->heads || whole->body != cut->body)
+        abort();
+    free(whole);
+    free(cut);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct field *const bodies[] = {RUN_FIELDS,    SESSION_FIELDS, CODE_FIELDS,
@@ -113,6 +160,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_body(bodies[data[0]], text, size - 1);
     else if (data[0] == n)
         read_lines(data + 1, size - 1);
+    else if (data[0] == n + 1)
+        read_answer(data + 1, size - 1);
     else
         read_uri(text);
     free(text);

@@ -121,7 +121,7 @@ def test_ones_session_is_nothing_to_another(two, session, command):
     """Each route answers for it as for one that never was, to the letter."""
     never, asked = "0" * len(session), 0
     for method, below, body in routes(two):
-        filled = below.replace("{context}", "default").replace("{process}", str(command)).replace("{path}", "left")
+        filled = below.replace("{context}", "default").replace("{process}", str(command)).replace("{path}", "left").replace("{port}", "8080/")
         answers = [two("hostile", method, "/v1/sessions/" + name + filled, body) for name in (session, never)]
         assert answers[0].status == answers[1].status == 404, (method, below, answers[0].body, answers[1].body)
         texts = [json.dumps({k: v for k, v in x.headers.items() if k not in ("date", "x-request-id")}, sort_keys=True) + x.body.decode()

@@ -63,6 +63,10 @@ static void refusals(void **state)
         {{.kind = SC_FILE_LIST, .path = "file"}, -ENOTDIR},
         {{.kind = SC_FILE_REMOVE, .path = "folder"}, -ENOTEMPTY},
         {{.kind = SC_FILE_MKDIR, .path = "folder"}, -EEXIST},
+        {{.kind = SC_FILE_PORT, .path = "8080"}, -ECONNREFUSED},
+        {{.kind = SC_FILE_PORT, .path = "0"}, -EINVAL},
+        {{.kind = SC_FILE_PORT, .path = "65536"}, -EINVAL},
+        {{.kind = SC_FILE_PORT, .path = "80a"}, -EINVAL},
     };
     struct living cell;
     struct operation op = {0};

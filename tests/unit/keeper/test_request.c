@@ -190,6 +190,7 @@ static void files(void **state)
         {"\"file.watch\", \"path\": \"a\"", SC_FILE_WATCH, false},
         {"\"file.tar_in\", \"path\": \"a\"", SC_FILE_TAR_IN, true},
         {"\"file.tar_out\", \"path\": \"a\"", SC_FILE_TAR_OUT, false},
+        {"\"port\", \"port\": 8080", SC_FILE_PORT, true},
     };
     assert_int_equal(sizeof rows / sizeof *rows, SC_FILE_KINDS);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -206,6 +207,10 @@ static void files(void **state)
     refused("{\"request\": \"file.read\", \"session\": \"x\", \"path\": \"\"}", "path", "empty");
     refused("{\"request\": \"file.read\", \"session\": \"x\", \"path\": \"a\", \"offset\": -1}", "offset",
             "allowed");
+    refused("{\"request\": \"port\", \"session\": \"x\"}", "port", "missing");
+    refused("{\"request\": \"port\", \"session\": \"x\", \"port\": 0}", "port", "allowed 1 to 65535");
+    refused("{\"request\": \"port\", \"session\": \"x\", \"port\": 65536}", "port", "allowed 1 to 65535");
+    refused("{\"request\": \"port\", \"session\": \"x\", \"path\": \"1\"}", "path", "unknown");
     refused("{\"request\": \"file.rename\", \"session\": \"x\", \"path\": \"a\"}", "to", "missing");
     refused("{\"request\": \"file.chmod\", \"session\": \"x\", \"path\": \"a\"}", "mode", "missing");
     refused("{\"request\": \"file.chmod\", \"session\": \"x\", \"path\": \"a\", \"mode\": \"4755\"}", "mode",
