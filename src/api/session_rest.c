@@ -112,7 +112,8 @@ static int open_again(struct snapcell_session *session, struct sc_vault_reader *
 {
     struct sc_session_options times = {0};
     struct sc_spec spec;
-    int r = sc_unpause_spec(reader->manifest, &spec, &times, err);
+    const struct sc_spec *secrets = options && options->secrets ? &options->secrets->spec : NULL;
+    int r = sc_unpause_spec(reader->manifest, secrets, &spec, &times, err);
     if (r < 0)
         return r;
     const struct snapcell_session_options resolved = {

@@ -70,6 +70,8 @@ static const struct sc_cli_option OPTIONS[] = {
 
     {"env", 0, "NAME=VALUE", AROUND, STARTS_CELLS | SC_CLI_SESSION_EXEC, SC_OPTION_ADD, 0,
      "Set an environment variable; nothing of the caller's is passed on. May be given more than once."},
+    {"secret", 0, "NAME=FILE", AROUND, SC_CLI_SESSION_START | SC_CLI_SESSION_RESUME, SC_OPTION_ADD, 0,
+     "Set an environment variable to the line in FILE (or /dev/fd/3 and the like); it is shown and stored nowhere, and copies have it only with --inherit-secrets. May be given more than once."},
     {"cwd", 0, "DIR", AROUND, STARTS_CELLS | SC_CLI_SESSION_EXEC, SC_OPTION_SET, 0,
      "Folder to start in. Default: the work folder, /home/user."},
     {"template", 0, "NAME", AROUND, STARTS_CELLS, SC_OPTION_SET, 0,
@@ -125,6 +127,8 @@ static const struct sc_cli_option OPTIONS[] = {
      "What to call the session or snapshot: letters, digits, -, _ and . Default: 32 random hexadecimal digits. Of several forks: with -1, -2, … behind it."},
     {"forkable", 0, NULL, SESSION, SC_CLI_SESSION_START | SC_CLI_SESSION_FORK, SC_OPTION_FLAG, SC_FLAG_FORKABLE,
      "Make it so that the session can be forked. Its own cell is then somewhat less closed (docs/sessions.md)."},
+    {"inherit-secrets", 0, NULL, SESSION, SC_CLI_SESSION_START | SC_CLI_SESSION_FORK | SC_CLI_SESSION_SNAPSHOT | SC_CLI_SESSION_ROLLBACK, SC_OPTION_FLAG, SC_FLAG_INHERIT_SECRETS,
+     "Copy a session that was given secrets all the same: the copy has them, too. At start, with --from."},
     {"from", 0, "ID", SESSION, SC_CLI_SESSION_START, SC_OPTION_TEXT, SC_TEXT_FROM,
      "Start as a copy of this snapshot, with its files and its interpreter's state; takes --name, --forkable, --idle and --total beside it."},
     {"copies", 'n', "N", SESSION, SC_CLI_SESSION_FORK, SC_OPTION_TEXT, SC_TEXT_COPIES,

@@ -38,6 +38,7 @@ enum sc_cli_flag {
     SC_FLAG_ZYGOTES = 1 << 16,
     SC_FLAG_FORKABLE = 1 << 17,
     SC_FLAG_E2B = 1 << 18,
+    SC_FLAG_INHERIT_SECRETS = 1 << 19,
 };
 
 enum sc_cli_text {

@@ -17,6 +17,11 @@ static json_t *with(json_t *request, const char *member, json_t *value)
     return NULL;
 }
 
+static json_t *with_secrets(json_t *request, const struct sc_cli_args *args)
+{
+    return args->flags & SC_FLAG_INHERIT_SECRETS ? with(request, "inherit_secrets", json_true()) : request;
+}
+
 /* Prints the texts of the reply's member, a line each: one, or a list of them. */
 static int ask_and_print(struct sc_cli_session *session, json_t *request, const char *member)
 {
@@ -57,6 +62,7 @@ static int fork_of(struct sc_cli_session *session, const char *id)
     json_t *request = json_pack("{s:s, s:s, s:s*, s:I, s:b}", "request", "session.fork", "session", id,
                                 "name", args->texts[SC_TEXT_NAME], "copies", (json_int_t)copies, "forkable",
                                 (args->flags & SC_FLAG_FORKABLE) != 0);
+    request = with_secrets(request, args);
     if (sc_cli_session_add_times(request, args, &err) < 0) {
         json_decref(request);
         return sc_cli_session_fail(&err);
@@ -78,8 +84,10 @@ int sc_cli_session_start_from(struct sc_cli_session *session)
     struct sc_err err = {0};
     if (!other)
         return fork_of(session, args->texts[SC_TEXT_FROM]);
-    sc_err_usage(&err, other,
-                 "%s: with --from all is the snapshot's; allowed are name, forkable, idle, total", other);
+    sc_err_usage(
+        &err, other,
+        "%s: with --from all is the snapshot's; allowed are name, forkable, inherit-secrets, idle, total",
+        other);
     return sc_cli_session_fail(&err);
 }
 
@@ -90,6 +98,7 @@ int sc_cli_session_snapshot(struct sc_cli_session *session)
     json_t *request = sc_cli_session_request(session, "session.snapshot");
     if (session->args.texts[SC_TEXT_NAME])
         request = with(request, "name", json_string(session->args.texts[SC_TEXT_NAME]));
+    request = with_secrets(request, &session->args);
     return ask_and_print(session, request, "snapshot");
 }
 
@@ -100,5 +109,6 @@ int sc_cli_session_rollback(struct sc_cli_session *session)
         return sc_cli_session_usage(session, "takes one ID and one SNAPSHOT");
     json_t *request =
         sc_cli_session_request_with(session, "session.rollback", "snapshot", session->args.operands[0]);
+    request = with_secrets(request, &session->args);
     return sc_cli_session_do(session, request, &err) < 0 ? sc_cli_session_fail(&err) : SC_CLI_EXIT_OK;
 }

@@ -110,6 +110,8 @@ int sc_cli_session_start(struct sc_cli_session *session)
         return sc_cli_session_usage(session, "takes no operands; --name names a session");
     if (args->texts[SC_TEXT_FROM])
         return sc_cli_session_start_from(session);
+    if (args->flags & SC_FLAG_INHERIT_SECRETS)
+        return sc_cli_session_usage(session, "takes --inherit-secrets with --from only");
     if (sc_cli_session_spec_given(args, NULL, &spec, &err) < 0)
         return sc_cli_session_fail(&err);
     if ((args->flags & SC_FLAG_FORKABLE) && json_object_set_new(spec, "forkable", json_true()) < 0) {

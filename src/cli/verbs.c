@@ -127,7 +127,7 @@ const struct sc_cli_verb SC_CLI_VERBS[] = {
      "Nothing runs in it. `session start --from` and `session fork` make sessions of it, `session rollback` puts one in a session's place, "
      "`session end` drops it; unused for 24 hours it ends by itself.",
      sc_cli_session},
-    {"session rollback", SC_CLI_SESSION_ROLLBACK, "session rollback ID SNAPSHOT",
+    {"session rollback", SC_CLI_SESSION_ROLLBACK, "session rollback ID [OPTION…] SNAPSHOT",
      "Put a copy of a snapshot in a session's place; what the session was is gone.", "", sc_cli_session},
     {"session pause", SC_CLI_SESSION_PAUSE, "session pause ID",
      "Put a session's files on disk, and end its cell.",

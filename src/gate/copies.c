@@ -71,7 +71,8 @@ static void on_started(void *userdata, const char *ok, size_t len, const json_t 
 void session_start_from(struct request *request)
 {
     static const struct ask_events events = {.done = on_started};
-    static const char *const taken[] = {"name", "idle_ms", "total_ms", "metadata", "forkable", NULL};
+    static const char *const taken[] = {"name",     "idle_ms",         "total_ms", "metadata",
+                                        "forkable", "inherit_secrets", NULL};
     const char *name;
     json_t *value;
     json_t *message = json_pack("{s:s, s:O}", "request", "snapshot.start", "snapshot",
@@ -88,7 +89,8 @@ void session_start_from(struct request *request)
         json_decref(message);
         problem(
             request, "usage", name,
-            "%s: with from all is the snapshot's; allowed are name, idle_ms, total_ms, metadata, forkable",
+            "%s: with from all is the snapshot's; allowed are name, idle_ms, total_ms, metadata, forkable, "
+            "inherit_secrets",
             name);
         return;
     }

@@ -161,7 +161,7 @@ static const struct {
     {"limits", limits},      {"profile", profiles},    {"overflow", overflows},
     {"template", text},      {"network", network},     {"allow_degraded", degradations},
     {"mode", modes},         {"validate", validation}, {"disk_backing", backings},
-    {"forkable", flag},
+    {"forkable", flag},      {"secrets", environment},
 };
 
 static json_t *of_spec(const char *name)

@@ -47,6 +47,11 @@ void handle_session_create(struct request *request)
         session_start_from(request);
         return;
     }
+    if (json_is_true(json_object_get(request->body, "inherit_secrets"))) {
+        problem(request, "usage", "inherit_secrets", "inherit_secrets: allowed with from");
+        return;
+    }
+    (void)json_object_del(request->body, "inherit_secrets");
     json_t *spec = body_spec(request, own);
     json_t *message = spec ? json_pack("{s:s, s:o}", "request", "session.start", "spec", spec) : NULL;
     if (!spec)

@@ -41,6 +41,8 @@ const struct field SESSION_FIELDS[] = {
     {"from", FIELD_NAME,
      "A snapshot that it begins from. All that describes a place is the snapshot's then, and not allowed here."},
     {"forkable", FIELD_SPEC, "Whether it can be forked and kept as snapshots; that costs it some walls."},
+    {"inherit_secrets", FIELD_BOOL, "With from: also of a snapshot of a session that was given secrets."},
+    {"secrets", FIELD_SPEC, "Variables whose values are shown and stored nowhere."},
     {"env", FIELD_SPEC, "Variables added to the cell's own."},
     {"cwd", FIELD_SPEC, "Folder in the cell where programs start."},
     {"files", FIELD_SPEC, "Files put into the work folder."},
@@ -64,17 +66,20 @@ const struct field FORK_FIELDS[] = {
      SC_KEEPER_TOTAL_MS_MAX},
     {"metadata", FIELD_LABELS, "Texts that are kept with each copy and told again."},
     {"forkable", FIELD_BOOL, "Whether the copies can be forked in turn."},
+    {"inherit_secrets", FIELD_BOOL, "Also of a session that was given secrets, which the copies then have, too."},
     {NULL},
 };
 
 const struct field SNAPSHOT_FIELDS[] = {
     {"name", FIELD_NAME, "Its name in the place of a random id."},
     {"metadata", FIELD_LABELS, "Texts that are kept with the snapshot and told again."},
+    {"inherit_secrets", FIELD_BOOL, "Also of a session that was given secrets, which the snapshot then has, too."},
     {NULL},
 };
 
 const struct field ROLLBACK_FIELDS[] = {
     {"snapshot", FIELD_NAME, "What the session is to be.", true},
+    {"inherit_secrets", FIELD_BOOL, "Also where the snapshot is of a session that was given secrets."},
     {NULL},
 };
 
@@ -85,6 +90,7 @@ const struct field RESUME_FIELDS[] = {
      SC_KEEPER_TIME_MS_MIN, SC_KEEPER_IDLE_MS_MAX},
     {"total_ms", FIELD_NUMBER, "It ends after so long in any case. Default: as before.", false,
      SC_KEEPER_TIME_MS_MIN, SC_KEEPER_TOTAL_MS_MAX},
+    {"secrets", FIELD_SPEC, "Those that it had, which are not stored, and more."},
     {NULL},
 };
 

@@ -227,11 +227,27 @@ static int busy(const struct keeper_session *session, unsigned under_way, const 
     return err->code = -EBUSY;
 }
 
+/* Copied memory and environment are copied secrets. */
+static int may_copy_secrets(const struct call *call, const struct keeper_session *from, struct sc_err *err)
+{
+    const bool has_some = from->spec.secrets.n > 0 || sc_net_has_credentials(&from->spec.net);
+    if (!has_some || call->request.inherit_secrets)
+        return 0;
+    (void)sc_err_usage(
+        err, "inherit_secrets",
+        "inherit_secrets: %s was given secrets, or its network credentials, and a copy would have them, "
+        "too: say so, if it shall",
+        from->id);
+    return err->code = -EOPNOTSUPP;
+}
+
 static int may_fork(const struct call *call, const struct keeper_session *from, size_t n, struct sc_err *err)
 {
     const struct keeper *keeper = from->keeper;
     unsigned under_way = others(from, call);
     int r = sc_session_may_fork(from->session, err);
+    if (r == 0)
+        r = may_copy_secrets(call, from, err);
     if (r < 0)
         return r;
     if (under_way)

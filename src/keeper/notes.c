@@ -114,7 +114,7 @@ static void add_rest(struct sc_sha256 *sum, const struct sc_spec *spec)
 {
     char hash[SC_SHA256_TEXT];
     for (size_t i = 0; i < spec->env.n; i++) {
-        sc_sha256_add(sum, spec->env.v[i], strcspn(spec->env.v[i], "="));
+        sc_sha256_add(sum, spec->env.v[i], strcspn(spec->env.v[i], "=")); /* secrets among them */
         sc_sha256_add(sum, "", 1);
     }
     for (size_t i = 0; i < spec->n_files; i++) {

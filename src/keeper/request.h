@@ -76,6 +76,7 @@ struct sc_keeper_request {
     char *session, *name, *context;
     char *snapshot;  /* of ROLLBACK */
     uint32_t copies; /* of FORK; 0: not given */
+    bool inherit_secrets; /* of FORK, SNAPSHOT, ROLLBACK */
     bool forkable;   /* of FORK: so that they can be forked in turn */
     json_t *metadata; /* an object of texts, or NULL */
     char *path, *to;

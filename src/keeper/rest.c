@@ -363,7 +363,7 @@ static int take_manifest(const struct caller *caller, const struct sc_vault_read
                          struct sc_keeper_request *request, struct sc_spec *ret_spec, struct sc_err *err)
 {
     struct sc_session_options options = {0};
-    int r = sc_unpause_spec(reader->manifest, ret_spec, &options, err);
+    int r = sc_unpause_spec(reader->manifest, &request->spec, ret_spec, &options, err);
     if (r < 0)
         return r;
     ret_spec->session = true;

@@ -64,6 +64,20 @@ static json_t *list_of(const struct sc_strv *list, bool *failed)
     return array;
 }
 
+/* Of secrets the names. */
+static json_t *environment_json(const struct sc_plan *plan, bool *failed)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < plan->env.n; i++) {
+        const char *entry = plan->env.v[i];
+        bool secret = sc_spec_is_secret(plan->spec, entry);
+        append(array,
+               secret ? json_sprintf("%.*s=(secret)", (int)strcspn(entry, "="), entry) : text_of(entry),
+               failed);
+    }
+    return array;
+}
+
 static json_t *limits_json(const struct sc_plan *plan, bool *failed)
 {
     json_t *object = json_object();
@@ -278,7 +292,7 @@ static json_t *plan_json(const struct sc_plan *plan, bool *failed)
     put(object, "language", sc_lang_name(plan->lang), failed);
     set(object, "argv", list_of(&plan->argv, failed), failed);
     put(object, "cwd", plan->cwd, failed);
-    set(object, "env", list_of(&plan->env, failed), failed);
+    set(object, "env", environment_json(plan, failed), failed);
     set(object, "stdin", stdin_json(plan, failed), failed);
     set(object, "put_in", inputs_json(plan, failed), failed);
     set(object, "taken_out", outputs_json(plan, failed), failed);

@@ -189,7 +189,8 @@ static json_t *contexts_of(const struct sc_session *session)
     return list;
 }
 
-/* What was copied in is among the files that are kept. */
+/* What was copied in is among the files that are kept. Of secrets only the names are written, beside the
+ * spec. */
 static json_t *spec_of(const struct sc_spec *spec)
 {
     struct sc_spec without = *spec;
@@ -206,9 +207,23 @@ static json_t *spec_of(const struct sc_spec *spec)
     char *text = sc_spec_to_json(&without);
     if (text)
         (void)sc_json_load(text, strlen(text), JSON_ALLOW_NUL, &value, &where);
+    if (value)
+        (void)json_object_del(value, "secrets");
     free(text);
     free(mounts);
     return value;
+}
+
+static json_t *secrets_of(const struct sc_spec *spec)
+{
+    json_t *names = json_array();
+    int r = names ? 0 : -1;
+    for (size_t i = 0; i < spec->secrets.n && r == 0; i++)
+        r = json_array_append_new(names, json_string(spec->secrets.v[i]));
+    if (r == 0)
+        return names;
+    json_decref(names);
+    return NULL;
 }
 
 json_t *sc_pause_facts(const struct sc_session *session, const struct sc_spec *spec, uid_t owner)
@@ -216,8 +231,8 @@ json_t *sc_pause_facts(const struct sc_session *session, const struct sc_spec *s
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     json_int_t ms = (json_int_t)now.tv_sec * 1000 + (json_int_t)((uint64_t)now.tv_nsec / SC_NS_PER_MS);
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "uid", (json_int_t)owner, "paused_ms", ms, "idle_ms",
-                     (json_int_t)(session->options.idle_ns / SC_NS_PER_MS), "total_ms",
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "uid", (json_int_t)owner, "paused_ms", ms,
+                     "idle_ms", (json_int_t)(session->options.idle_ns / SC_NS_PER_MS), "total_ms",
                      (json_int_t)(session->options.total_ns / SC_NS_PER_MS), "spec", spec_of(spec),
-                     "contexts", contexts_of(session));
+                     "contexts", contexts_of(session), "secrets", secrets_of(spec));
 }

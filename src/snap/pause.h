@@ -30,9 +30,10 @@ void sc_pause_free(struct sc_pause *pause); /* after `done`, or after the sessio
 
 struct sc_unpause;
 /* What of the manifest makes the session: its spec, its template applied, without the files that are kept;
- * and its times. */
-int sc_unpause_spec(const json_t *manifest, struct sc_spec *ret_spec, struct sc_session_options *ret_options,
-                    struct sc_err *err);
+ * and its times. Secrets are in no manifest: those that the session had must be in `given`, whose others are
+ * added as well; NULL: none is given. */
+int sc_unpause_spec(const json_t *manifest, const struct sc_spec *given, struct sc_spec *ret_spec,
+                    struct sc_session_options *ret_options, struct sc_err *err);
 /* Unpacks into a session that nobody has used. `reader` is the caller's throughout. */
 int sc_unpause_start(struct sc_session *session, struct sc_vault_reader *reader, sc_pause_done *done,
                      void *userdata, struct sc_unpause **ret_unpause, struct sc_err *err);

@@ -191,8 +191,23 @@ static void drop_files(struct sc_spec *spec)
     spec->n_dirs = kept;
 }
 
-int sc_unpause_spec(const json_t *manifest, struct sc_spec *ret_spec, struct sc_session_options *ret_options,
-                    struct sc_err *err)
+static int take_secrets(const json_t *manifest, const struct sc_spec *given, struct sc_spec *spec,
+                        struct sc_err *err)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach(json_object_get(manifest, "secrets"), i, name)
+    {
+        const char *text = json_string_value(name);
+        if (!text || !given || !sc_spec_secret(given, text))
+            return sc_err_usage(err, "secrets", "secrets: %s: must be given again: no secret is stored",
+                                text ? text : "?");
+    }
+    return given ? sc_spec_take_secrets(spec, given, err) : 0;
+}
+
+int sc_unpause_spec(const json_t *manifest, const struct sc_spec *given, struct sc_spec *ret_spec,
+                    struct sc_session_options *ret_options, struct sc_err *err)
 {
     char *text = sc_json_dump(json_object_get(manifest, "spec"), JSON_COMPACT);
     if (!text)
@@ -200,6 +215,8 @@ int sc_unpause_spec(const json_t *manifest, struct sc_spec *ret_spec, struct sc_
     sc_spec_init(ret_spec);
     int r = sc_spec_from_json(ret_spec, text, strlen(text), err);
     free(text);
+    if (r == 0)
+        r = take_secrets(manifest, given, ret_spec, err);
     if (r == 0)
         r = sc_recipe_apply(ret_spec, err);
     drop_files(ret_spec);

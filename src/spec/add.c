@@ -203,6 +203,8 @@ int sc_spec_add_env(struct sc_spec *spec, const char *field, const char *name, c
         r = sc_spec_text_ok(field, value, SC_SPEC_ARG_BYTES_MAX - 1, err);
     if (r < 0)
         return r;
+    if (sc_spec_is_secret(spec, name))
+        return sc_spec_bad(err, field, name, "is a secret already: allowed is one of them");
     if (spec->env.n >= SC_SPEC_ARGS_MAX)
         return sc_spec_bad(err, field, name, "more than the %d variables allowed", SC_SPEC_ARGS_MAX);
     return sc_strv_set_env(&spec->env, name, value) < 0 ? sc_spec_no_memory(err) : 0;
@@ -296,6 +298,7 @@ int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, str
                                         "dir",
                                         "out",
                                         "env",
+                                        "secret",
                                         "allow-degraded",
                                         "rules",
                                         "deny-module",
@@ -312,6 +315,7 @@ int sc_spec_add(struct sc_spec *spec, const char *option, const char *value, str
                                                                                      add_dir,
                                                                                      add_out,
                                                                                      add_env,
+                                                                                     sc_spec_add_secret_file,
                                                                                      add_degraded,
                                                                                      add_rules,
                                                                                      add_deny_module,

@@ -109,6 +109,8 @@ int sc_spec_check_mode(const struct sc_spec *spec, struct sc_err *err)
     if (spec->forkable && !spec->session)
         r = sc_err_usage(err, "forkable",
                          "forkable: true: allowed for sessions only; a run ends before it could be forked");
+    else if (spec->secrets.n && !spec->session)
+        r = sc_err_usage(err, "secrets", "secrets: allowed for sessions only; a run has env and stdin");
     else if (spec->session)
         r = check_session(spec, err);
     else if (spec->mode != SC_MODE_PLAIN)

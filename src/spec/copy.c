@@ -123,6 +123,8 @@ int sc_spec_copy(const struct sc_spec *spec, struct sc_spec *ret_copy)
     if (r == 0)
         r = copy_list(&spec->env, &copy.env);
     if (r == 0)
+        r = copy_list(&spec->secrets, &copy.secrets);
+    if (r == 0)
         r = copy_list(&spec->imports, &copy.imports);
     if (r == 0)
         r = copy_list(&spec->validate.rules, &copy.validate.rules);

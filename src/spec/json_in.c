@@ -440,6 +440,7 @@ static const struct sc_json_field REQUEST[] = {
     {"command", read_command},
     {"args", read_args},
     {"env", sc_spec_read_env},
+    {"secrets", sc_spec_read_secrets},
     {"cwd", read_cwd},
     {"stdin", read_stdin},
     {"stdin_b64", read_stdin_b64},

@@ -96,12 +96,16 @@ static void put_list(struct writer *w, const char *key, const struct sc_strv *li
     put(w, key, array);
 }
 
-static void put_env(struct writer *w, const struct sc_strv *env)
+/* The secrets among them, or the others. */
+static void put_env(struct writer *w, const char *key, const struct sc_spec *spec, bool secret)
 {
-    if (!env->n)
+    const struct sc_strv *env = &spec->env;
+    if (env->n <= (secret ? 0 : spec->secrets.n))
         return;
     struct writer entry = entry_new();
     for (size_t i = 0; i < env->n; i++) {
+        if (sc_spec_is_secret(spec, env->v[i]) != secret)
+            continue;
         const char *equals = strchr(env->v[i], '=');
         char *name = equals ? strndup(env->v[i], (size_t)(equals - env->v[i])) : NULL;
         if (name)
@@ -111,7 +115,7 @@ static void put_env(struct writer *w, const struct sc_strv *env)
         free(name);
     }
     w->failed = w->failed || entry.failed;
-    put(w, "env", entry.object);
+    put(w, key, entry.object);
 }
 
 static json_t *mode_of(uint32_t mode)
@@ -181,7 +185,7 @@ static void put_degraded(struct writer *w, uint32_t bits)
     put(w, "allow_degraded", array);
 }
 
-static void put_what_runs(struct writer *w, const struct sc_spec *spec)
+static void put_what_runs(struct writer *w, const struct sc_spec *spec, bool whole)
 {
     if (spec->lang != SC_LANG_AUTO)
         put_text(w, "language", sc_lang_name(spec->lang));
@@ -189,7 +193,11 @@ static void put_what_runs(struct writer *w, const struct sc_spec *spec)
         put(w, "code", json_stringn(spec->code, spec->code_len));
     put_text(w, "program", spec->program);
     put_list(w, spec->command ? "command" : "args", &spec->args);
-    put_env(w, &spec->env);
+    put_env(w, "env", spec, false);
+    if (whole && spec->secrets.n)
+        put_env(w, "secrets", spec, true);
+    else
+        put_list(w, "secrets", &spec->secrets);
     put_text(w, "cwd", spec->cwd);
     if (spec->stdin_data)
         put_bytes(w, "stdin", "stdin_b64", spec->stdin_data, spec->stdin_len);
@@ -250,7 +258,7 @@ static void put_how(struct writer *w, const struct sc_spec *spec, bool whole)
 static char *to_json(const struct sc_spec *spec, bool whole)
 {
     struct writer w = entry_new();
-    put_what_runs(&w, spec);
+    put_what_runs(&w, spec, whole);
     put_files(&w, spec);
     put_dirs(&w, spec);
     put_outs(&w, spec);

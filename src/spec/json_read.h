@@ -39,8 +39,8 @@ struct sc_limits;
 int sc_spec_read(struct sc_spec *spec, const json_t *request, const char *path, struct sc_err *err);
 int sc_spec_read_limits(struct sc_limits *limits, const json_t *value, const char *path, struct sc_err *err);
 /* Parts of a request, of which other files have some too; `into` is a struct sc_spec. */
-sc_json_reader sc_spec_read_language, sc_spec_read_env, sc_spec_read_files, sc_spec_read_given_limits,
-    sc_spec_read_network, sc_spec_read_imports;
+sc_json_reader sc_spec_read_language, sc_spec_read_env, sc_spec_read_secrets, sc_spec_read_files,
+    sc_spec_read_given_limits, sc_spec_read_network, sc_spec_read_imports;
 /* A template's name: the rule of the field `template`. */
 int sc_spec_template_ok(const char *field, const char *text, struct sc_err *err);
 

@@ -102,6 +102,7 @@ void sc_spec_fini(struct sc_spec *spec)
     if (!spec)
         return;
     sc_spec_clear_program(spec);
+    sc_spec_wipe_secrets(spec);
     sc_strv_fini(&spec->env);
     sc_net_fini(&spec->net);
     sc_strv_fini(&spec->imports);

@@ -18,6 +18,8 @@
 #define SC_SPEC_CODE_MAX (16 * SC_MIB)
 #define SC_SPEC_STDIN_MAX (64 * SC_MIB)
 #define SC_SPEC_ARGS_MAX 4096         /* entries of args, and of env */
+#define SC_SPEC_SECRETS_MAX 64
+#define SC_SPEC_SECRET_BYTES_MAX 16384
 #define SC_SPEC_ARGS_BYTES_MAX SC_MIB /* args and env together, with their NULs */
 #define SC_SPEC_ARG_BYTES_MAX 131072  /* one entry with its NUL: the kernel's MAX_ARG_STRLEN */
 #define SC_SPEC_PATH_MAX 4095
@@ -151,6 +153,7 @@ struct sc_spec {
 
     struct sc_strv args; /* argv after the program; with `command`, argv itself */
     struct sc_strv env;  /* NAME=VALUE, added to the cell's own environment */
+    struct sc_strv secrets; /* names of those in `env` whose values no printed form shows; of sessions only */
     char *cwd;           /* absolute inside the cell or relative to the work folder; NULL: the work folder */
 
     char *stdin_data; /* bytes for stdin, or NULL */
@@ -226,8 +229,21 @@ int sc_spec_from_json(struct sc_spec *spec, const char *text, size_t len, struct
 /* Heap-allocated JSON text of a spec, from which sc_spec_from_json makes the same spec; NULL when memory ran
  * out, or a string of a spec that was not checked is no UTF-8. stdin_fd has no JSON form and is left out. */
 char *sc_spec_to_json(const struct sc_spec *spec);
-/* The same with the credentials of its network, which the other withholds. Not for files, logs and eyes. */
+/* The same with secrets and the credentials of its network, which the other withholds: of secrets it has the
+ * names, as a list, which the reader does not take for secrets. Not for files, logs and eyes. */
 char *sc_spec_to_json_whole(const struct sc_spec *spec);
+
+/* ---- secrets ---- */
+
+/* One more; the name must be new in `env`. No error shows the value. */
+int sc_spec_add_secret(struct sc_spec *spec, const char *field, const char *name, const char *value,
+                       struct sc_err *err);
+/* Is "NAME=VALUE" one? */
+bool sc_spec_is_secret(const struct sc_spec *spec, const char *entry);
+/* The value of one; NULL: there is none of this name. */
+const char *sc_spec_secret(const struct sc_spec *spec, const char *name);
+/* Those of `from` that `spec` has not. */
+int sc_spec_take_secrets(struct sc_spec *spec, const struct sc_spec *from, struct sc_err *err);
 
 /* The check: ranges, names, paths, sizes that fit; resolves SC_DERIVED limits, SC_DISK_AUTO, and SC_LANG_AUTO
  * (suffix, shebang, ELF; it stays AUTO for a command); a command that is a relative path with a slash becomes

@@ -46,6 +46,8 @@ int sc_spec_new_dir(struct sc_spec *spec, const char *field, struct sc_spec_dir 
                     struct sc_err *err);
 int sc_spec_new_out(struct sc_spec *spec, const char *field, struct sc_spec_out **ret_out,
                     struct sc_err *err);
+int sc_spec_add_secret_file(struct sc_spec *spec, const char *text, struct sc_err *err); /* NAME=FILE */
+void sc_spec_wipe_secrets(struct sc_spec *spec); /* before `env` is freed */
 int sc_spec_add_env(struct sc_spec *spec, const char *field, const char *name, const char *value,
                     struct sc_err *err);
 

@@ -1,5 +1,6 @@
 """Copies of sessions by HTTP: forks, snapshots, sessions from snapshots, rollbacks; and whose they are."""
 import json
+import os
 
 import pytest
 from conftest import DEGRADED, until
@@ -190,3 +191,38 @@ def test_an_operator_may_forbid_forkable_sessions(services):
     service.post("/v1/sessions", service.cell(forkable=True), headers=key).problem(403, "forbidden", "forkable")
     end(service, start(service, key, forkable=False), key)
     end(service, start(service))
+
+
+SECRET = "hush-4711-very"
+
+
+def test_secrets(services):
+    service = services()
+    key = {"X-API-Key": service.key}
+    work = start(service, key, name="work", secrets={"TOKEN": SECRET})
+    asks = "import os\nprint(os.environ.get('TOKEN'))"
+    assert python(service, work, asks, key) == SECRET + "\n"
+    for word in ("/fork", "/snapshot"):
+        service.post(work + word, {}, headers=key).problem(409, "not_forkable", "inherit_secrets")
+    assert service.post(work + "/snapshot", {"name": "then", "inherit_secrets": True}, headers=key).status == 201
+    (copy,) = service.post(work + "/fork", {"inherit_secrets": True}, headers=key).json()["sessions"]
+    assert python(service, "/v1/sessions/" + copy, asks, key) == SECRET + "\n"
+    service.post("/v1/sessions", {"from": "then"}, headers=key).problem(409, "not_forkable", "inherit_secrets")
+    service.post(work + "/rollback", {"snapshot": "then"}, headers=key).problem(409, "not_forkable", "inherit_secrets")
+    assert service.post(work + "/rollback", {"snapshot": "then", "inherit_secrets": True}, headers=key).status == 200
+    again = service.post("/v1/sessions", {"from": "then", "inherit_secrets": True, "name": "again"}, headers=key)
+    assert again.status == 201 and python(service, "/v1/sessions/again", asks, key) == SECRET + "\n"
+    service.post("/v1/sessions", service.cell(inherit_secrets=True)).problem(422, "usage", "inherit_secrets")
+    service.post("/v1/sessions", service.cell(secrets={"A": 1})).problem(422, "usage", "secrets.A")
+    service.post("/v1/run", service.cell(language="python", code="1", secrets={"A": "x"})).problem(422, "usage", "secrets")
+    pause = service.post(work + "/pause", {}, headers=key)
+    assert pause.status == 200, pause.body
+    assert "given again" in service.post(work + "/resume", {}, headers=key).problem(422, "usage", "secrets")
+    assert service.post(work + "/resume", {"secrets": {"TOKEN": SECRET}}, headers=key).status == 200
+    assert python(service, work, asks, key) == SECRET + "\n"
+    for path in ("/v1/sessions", work, "/v1/snapshots", "/metrics"):
+        assert SECRET.encode() not in service.get(path, headers=key).body
+    for place, _, files in os.walk(service.folder):
+        for name in (x for x in files if not x.endswith(".sock")):
+            with open(os.path.join(place, name), "rb") as f:
+                assert SECRET.encode() not in f.read(), name

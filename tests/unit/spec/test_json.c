@@ -164,6 +164,13 @@ static const struct refusal {
     {"{\"env\":{\"A-B\":\"\"}}", "env.A-B", "not a variable name"},
     {"{\"env\":{\"\":\"\"}}", "env.", "not a variable name"},
     {"{\"env\":{\"A\":\"a\\u0000\"}}", "env.A", "NUL"},
+    {"{\"secrets\":[\"A\"]}", "secrets", "must be an object of strings"},
+    {"{\"secrets\":{\"A\":1}}", "secrets.A", "must be a string"},
+    {"{\"secrets\":{\"A-B\":\"x\"}}", "secrets.A-B", "not a variable name"},
+    {"{\"secrets\":{\"A\":\"\"}}", "secrets.A", "1 to 16384 bytes"},
+    {"{\"secrets\":{\"A\":\"a\\u0000\"}}", "secrets.A", "NUL"},
+    {"{\"secrets\":{\"A\":\"x\"},\"env\":{\"A\":\"x\"}}", "env.A", "secret already"},
+    {"{\"env\":{\"A\":\"x\"},\"secrets\":{\"A\":\"x\"}}", "secrets.A", "in env, too"},
     {"{\"cwd\":\"../x\"}", "cwd", "\"..\""},
     {"{\"stdin\":5}", "stdin", "must be a string"},
     {"{\"stdin_b64\":\"A\"}", "stdin_b64", "not base64"},
@@ -451,9 +458,44 @@ static void damaged_requests(void **state)
     }
 }
 
+/* What is printed for eyes has the names; what is handed on has the values, and reads as the same. */
+static void secrets_are_withheld(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"secrets\":{\"TOKEN\":\"hush-4711\"},\"env\":{\"A\":\"b\"}}";
+    struct sc_spec spec, copy, again;
+    err = (struct sc_err){0};
+    sc_spec_init(&spec);
+    sc_spec_init(&again);
+    assert_int_equal(sc_spec_from_json(&spec, text, strlen(text), &err), 0);
+    assert_string_equal(sc_spec_secret(&spec, "TOKEN"), "hush-4711");
+    assert_null(sc_spec_secret(&spec, "A"));
+    assert_int_equal(sc_spec_copy(&spec, &copy), 0);
+    char *shown = sc_spec_to_json(&copy), *whole = sc_spec_to_json_whole(&copy);
+    assert_non_null(strstr(shown, "TOKEN"));
+    assert_null(strstr(shown, "hush"));
+    assert_int_equal(sc_spec_from_json(&again, whole, strlen(whole), &err), 0);
+    assert_string_equal(sc_spec_secret(&again, "TOKEN"), "hush-4711");
+    assert_int_equal(again.env.n, 2);
+    /* A session may have them, and nothing else. */
+    static const char command[] = "{\"command\":[\"true\"]}";
+    assert_int_equal(sc_spec_from_json(&again, command, strlen(command), &err), 0);
+    assert_int_equal(sc_spec_check(&again, 0, &err), -EINVAL);
+    assert_string_equal(err.field, "secrets");
+    copy.session = true;
+    err = (struct sc_err){0};
+    assert_int_equal(sc_spec_check(&copy, 0, &err), 0);
+    free(shown);
+    free(whole);
+    sc_spec_fini(&spec);
+    sc_spec_fini(&copy);
+    sc_spec_fini(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_are_withheld),
         cmocka_unit_test(every_field),        cmocka_unit_test(null_means_not_given),
         cmocka_unit_test(refusals),           cmocka_unit_test(sizes),
         cmocka_unit_test(too_many_entries),   cmocka_unit_test(round_trips),
