@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/json.h"
+#include "snap/taken.h"
 #include "snap/session_parts.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -138,10 +139,11 @@ static int make_input(struct sc_task *task, const struct sc_session_run *run)
     return r;
 }
 
-int sc_session_run(struct sc_session *session, const struct sc_session_run *run,
+int sc_session_run(struct sc_session *session, const struct sc_session_run *asked,
                    const struct sc_task_events *events, void *userdata, uint32_t *ret_task,
                    struct sc_err *err)
 {
+    const struct sc_session_run own = sc_taken_run(asked), *run = &own;
     struct sc_context *context = NULL;
     int r = check_run(run, err);
     if (r == 0)
