@@ -13,6 +13,7 @@ sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "tests", "c
 sys.dont_write_bytecode = True
 
 import place as places_of  # noqa: E402
+import service  # noqa: E402
 import suites  # noqa: E402
 from counts import Counts, failure  # noqa: E402
 
@@ -232,6 +233,7 @@ PARTS = {
     "forked-root": lambda guest: claims_forked(guest, guest.root),
     "forked-user": lambda guest: claims_forked(guest, guest.ordinary), "forks": forks,
     "corpus-user": lambda guest: corpus(guest, guest.ordinary), "restricted": restricted, "scope": scope,
+    "service": lambda guest: service.run(guest.build, TOP),
 }
 
 
