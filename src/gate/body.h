@@ -9,7 +9,7 @@ extern const struct field RUN_FIELDS[], SESSION_FIELDS[], CODE_FIELDS[], EXEC_FI
     FORK_FIELDS[], SNAPSHOT_FIELDS[], ROLLBACK_FIELDS[], RESUME_FIELDS[];
 /* Of queries. */
 extern const struct field LIST_QUERY[], PATH_QUERY[], READ_QUERY[], WRITE_QUERY[], MKDIR_QUERY[],
-    REMOVE_QUERY[], STDIN_QUERY[], BATCH_QUERY[];
+    REMOVE_QUERY[], STDIN_QUERY[], BATCH_QUERY[], MCP_QUERY[];
 #define RUN_FIELDS_OF_QUEUE 2 /* the first rows: no part of the spec */
 
 /* The body as a spec for the keeper, without the fields of `leave_out` (ends with NULL; or NULL). NULL: it

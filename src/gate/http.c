@@ -114,8 +114,10 @@ static bool type_is(const char *type, const char *wanted)
 static bool body_type_ok(struct request *request)
 {
     const char *type = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Content-Type");
-    const bool lines = request->route->body_kind == BODY_LINES;
-    if ((request->route->body_kind != BODY_JSON && !lines) || !type)
+    const enum body_kind kind = request->route->body_kind;
+    const bool lines = kind == BODY_LINES;
+    const bool json = kind == BODY_JSON || (kind == BODY_WHOLE && (request->route->flags & ROUTE_FOREIGN));
+    if ((!json && !lines) || !type)
         return true;
     if (type_is(type, "application/json") || (lines && type_is(type, "application/x-ndjson")))
         return true;

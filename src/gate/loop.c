@@ -44,6 +44,9 @@ static int patience(struct gate *gate)
     for (size_t i = 0; i < gate->options->n_listeners; i++)
         if (gate->fronts[i].daemon && MHD_get_timeout(gate->fronts[i].daemon, &one) == MHD_YES && one < least)
             least = one;
+    uint64_t now = sc_now_ns(), due = mcp_due_ns(gate);
+    if (due < now + least * SC_NS_PER_MS)
+        least = due > now ? (due - now) / SC_NS_PER_MS + 1 : 0;
     return gate->daemon_ready ? 0 : (int)least;
 }
 
@@ -57,7 +60,7 @@ static void run_daemons(struct gate *gate)
 
 static bool is_over(const struct gate *gate)
 {
-    return gate->draining && http_is_idle(gate);
+    return gate->draining && http_is_idle(gate) && mcp_is_over(gate);
 }
 
 /* Watches may be removed by those called before them: each event is asked for anew instead of being kept, so
@@ -76,12 +79,14 @@ static int loop(struct gate *gate)
             n = left > 1 ? epoll_wait(gate->epoll, &event, 1, 0) : 0;
         }
         run_daemons(gate);
+        mcp_tick(gate);
         uint64_t now = sc_now_ns();
         if (now - swept < SWEEP_MS * SC_NS_PER_MS)
             continue;
         swept = now;
         links_sweep(gate);
         http_sweep(gate);
+        mcp_sweep(gate);
     }
     return 0;
 }
@@ -94,6 +99,7 @@ static void on_orders(void *userdata, uint32_t events)
     gate->daemon_ready = true;
     watch_remove(gate, &gate->orders_watch);
     http_quiesce(gate);
+    mcp_sweep(gate);
 }
 
 static int open_orders(struct gate *gate)
@@ -120,8 +126,10 @@ int sc_gate_serve(const struct sc_gate_options *options, struct sc_err *err)
         r = loop(&gate);
     /* Links first: what they tell waiting requests is the last word of these. */
     e2b_close(&gate);
+    mcp_end_all(&gate);
     links_close(&gate);
     http_close(&gate);
+    mcp_close(&gate);
     sc_close(&gate.epoll);
     return r < 0 ? sc_err_sys(err, r, "gate") : 0;
 }

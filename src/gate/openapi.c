@@ -154,6 +154,8 @@ static json_t *paths(void)
     json_t *all = json_object();
     for (const struct route *route = ROUTES; route->method; route++) {
         char path[128], method[8];
+        if (route->flags & ROUTE_FOREIGN)
+            continue;
         document_path(route->path, path, sizeof path);
         size_t i = 0;
         for (; route->method[i] && i + 1 < sizeof method; i++)
@@ -226,7 +228,7 @@ void handle_docs(struct request *request)
     sc_buf_init(&page, 1u << 20);
     int r = sc_buf_add_str(&page, head);
     for (const struct route *route = ROUTES; route->method && r == 0; route++)
-        r = put_route(&page, route);
+        r = route->flags & ROUTE_FOREIGN ? 0 : put_route(&page, route);
     if (r == 0)
         r = sc_buf_add_str(&page, "</body></html>\n");
     char *text = r == 0 ? sc_buf_steal(&page, &len) : NULL;

@@ -66,6 +66,7 @@ struct gate {
     struct e2b *e2b; /* what is remembered for that protocol; NULL: nothing yet */
     unsigned n_links, n_coming, n_waiting;
     struct counters counters;
+    struct mcp_front *mcp; /* mcp_peer.h; NULL: nobody has come there yet */
 };
 
 int watch_add(struct gate *gate, struct watch *watch, uint32_t events);
@@ -202,10 +203,12 @@ enum body_kind {
 #define ROUTE_OPEN (1u << 0)    /* needs no key */
 #define ROUTE_SPEC (1u << 1)    /* body: the request of docs/spec.md, with `body` beside its fields */
 #define ROUTE_STREAMS (1u << 2) /* answers as events when Accept asks for them */
-#define ROUTE_PASSES (1u << 4)  /* the last of the path and the query stay as they came */
 #define ROUTE_FOLLOWS (1u << 3) /* always does; NDJSON where Accept says nothing */
 #define ROUTE_TEXT (1u << 4)    /* its query is read by its handler */
 #define ROUTE_E2B (1u << 5)     /* of that protocol: keys and hosts have other forms */
+#define ROUTE_ORIGIN (1u << 6)  /* may come with an Origin that could be its Host */
+#define ROUTE_PASSES (1u << 8)  /* the last of the path and the query stay as they came */
+#define ROUTE_FOREIGN (1u << 7) /* a protocol of its own: not in the OpenAPI document */
 
 struct route {
     const char *method;
@@ -384,6 +387,17 @@ void command_unfed(struct request *request);
 void batch_fed(struct request *request, const void *data, size_t len);
 void batch_fed_all(struct request *request);
 
+/* ---- mcp_peer.c: clients of /mcp, between their requests ---- */
+
+uint64_t mcp_due_ns(const struct gate *gate); /* when mcp_tick has something to do */
+void mcp_tick(struct gate *gate);
+/* Ends those that are silent, and of a gate that is draining all that only wait. */
+void mcp_sweep(struct gate *gate);
+/* None is left. */
+bool mcp_is_over(const struct gate *gate);
+void mcp_end_all(struct gate *gate);
+void mcp_close(struct gate *gate);
+
 /* ---- handlers ---- */
 
 /* clang-format off */
@@ -394,7 +408,7 @@ void batch_fed_all(struct request *request);
     X(session_pause) X(session_resume) X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
     X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
     X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
-    X(tar_out) X(tar_in) X(batch) X(port)
+    X(tar_out) X(tar_in) X(batch) X(port) X(mcp_post) X(mcp_get) X(mcp_delete)
 #define X(name) void handle_##name(struct request *request);
 HANDLERS(X)
 /* clang-format on */

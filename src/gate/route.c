@@ -31,6 +31,10 @@ const struct route ROUTES[] = {
     {"GET", "/v1/templates", 0, BODY_NONE, NULL, NULL, handle_templates, "service", "List the templates.", "Templates", 200},
     {"GET", "/v1/host", 0, BODY_NONE, NULL, NULL, handle_host, "service", "What the host can do; for operators.", "Anything", 200},
 
+    {"POST", "/mcp", ROUTE_ORIGIN | ROUTE_FOREIGN, BODY_WHOLE, MCP_QUERY, NULL, handle_mcp_post, "mcp", "A message of the Model Context Protocol.", NULL, 200},
+    {"GET", "/mcp", ROUTE_ORIGIN | ROUTE_FOREIGN, BODY_NONE, MCP_QUERY, NULL, handle_mcp_get, "mcp", "Its stream.", NULL, 200},
+    {"DELETE", "/mcp", ROUTE_ORIGIN | ROUTE_FOREIGN, BODY_NONE, MCP_QUERY, NULL, handle_mcp_delete, "mcp", "Its end.", NULL, 204},
+
     {"POST", S, 0, BODY_JSON, NULL, SESSION_FIELDS, handle_session_create, "sessions", "Make a session.", "Started", 201},
     {"GET", S, 0, BODY_NONE, LIST_QUERY, NULL, handle_session_list, "sessions", "List your sessions.", "Sessions", 200},
     {"GET", ONE, 0, BODY_NONE, NULL, NULL, handle_session_get, "sessions", "Tell about a session.", "Session", 200},

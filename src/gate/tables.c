@@ -217,3 +217,9 @@ const struct field STDIN_QUERY[] = {
     {NULL},
 };
 /* clang-format on */
+
+const struct field MCP_QUERY[] = {
+    {"template", FIELD_TEXT, "The template of the client's cell.", false, 1, 128},
+    {"spec", FIELD_TEXT, "The body of POST /v1/sessions, as JSON, for the client's cell.", false, 1, URI_MAX},
+    {NULL},
+};

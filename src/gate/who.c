@@ -29,17 +29,11 @@ static bool is_host(const char *host, const char *name)
     return digits > 0 && digits <= 5 && port[1 + digits] == '\0';
 }
 
-/* A page of a name that was pointed at loopback (DNS rebinding) says that name here. A unix socket has no
- * name that could be pointed anywhere. */
-static bool host_ok(const struct request *request)
+/* Loopback's names, and those that --host gave. */
+static bool is_own(const struct request *request, const char *host)
 {
     static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
     const struct sc_gate_options *options = request->gate->options;
-    const char *host = header(request, "Host");
-    if (!request->person->tcp)
-        return true;
-    if (!host)
-        return false;
     for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
         if (is_host(host, loopback[i]))
             return true;
@@ -49,6 +43,27 @@ static bool host_ok(const struct request *request)
     return request->route && (request->route->flags & ROUTE_E2B) && e2b_is_host(host);
 }
 
+/* A page of a name that was pointed at loopback (DNS rebinding) says that name here. A unix socket has no
+ * name that could be pointed anywhere. */
+static bool host_ok(const struct request *request)
+{
+    const char *host = header(request, "Host");
+    return !request->person->tcp || (host && is_own(request, host));
+}
+
+/* Of a page of this machine, or of a name of ours: still it needs a key, and no page may read an answer. */
+static bool origin_ok(const struct request *request)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    const char *origin = header(request, "Origin");
+    if (!origin)
+        return true;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if ((request->route->flags & ROUTE_ORIGIN) && !strncasecmp(origin, schemes[i], strlen(schemes[i])))
+            return is_own(request, origin + strlen(schemes[i]));
+    return false;
+}
+
 bool who_may(struct request *request)
 {
     if (!host_ok(request)) {
@@ -56,7 +71,7 @@ bool who_may(struct request *request)
                 "Host: allowed are loopback's names and those that --host gave");
         return false;
     }
-    if (header(request, "Origin")) {
+    if (!origin_ok(request)) {
         problem(request, "origin", "Origin", "Origin: a web page's requests are refused");
         return false;
     }

@@ -1,7 +1,6 @@
-"""`snapcell mcp` as its clients have it: the official ones, the inspector, the conformance suite, and a rude one."""
+"""`snapcell mcp` as its clients have it: the official ones, the inspector, and a rude one."""
 import json
 import os
-import re
 import signal
 import socket
 import struct
@@ -14,10 +13,8 @@ from conftest import PATIENCE
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "mcp"))
 
-from bridge import Bridge  # noqa: E402
+from seen import TOOLS, check_python, check_typescript  # noqa: E402
 from stdio import Client  # noqa: E402
-
-TOOLS = ["run_code", "run_command", "read_file", "write_file", "list_files", "check_code", "reset"]
 
 
 @pytest.fixture
@@ -40,36 +37,11 @@ def text_of(result):
 # ---- clients as they are ----
 
 def test_typescript_client(server, environment, node):
-    ran = node(os.path.join(HERE, "mcp/client.mjs"), *server, env=environment)
-    assert ran.returncode == 0, ran.stderr
-    seen = json.loads(ran.stdout)
-    assert (seen["server"], seen["tools"]) == ("snapcell", TOOLS)
-    assert seen["kept"]["structuredContent"]["value"] == "42" and seen["kept"]["isError"] is False
-    assert seen["failed"]["isError"] is True and seen["failed"]["structuredContent"]["error"]["name"] == "TypeError"
-    told = [p["progress"] for p in seen["progress"]]
-    assert told == sorted(set(told)) and "".join(p.get("message", "") for p in seen["progress"]) == "1\n2\n3\n"
-    assert len(told) >= 2 and seen["long"]["structuredContent"]["stdout"] == "1\n2\n3\n"
-    command = seen["command"]
-    assert command["isError"] is False and command["structuredContent"]["exit_code"] == 3
-    embedded = [c["resource"] for c in command["content"] if c["type"] == "resource"]
-    assert embedded == [{"uri": "snapcell:///home/user/notes/a%20b.txt", "mimeType": "text/plain", "text": "hello"}]
-    assert seen["read"]["contents"][0]["text"] == "hello"
-    assert "snapcell:guide" in seen["resources"] and "30s" in seen["guide"]
-    assert "AbortError" in seen["cancelled"] or "enough" in seen["cancelled"]
-    assert seen["after"]["structuredContent"]["stdout"] == "after\n" and seen["cancel_ms"] < 60000
-    assert "a session was started" in seen["logs"]
+    check_typescript(node(os.path.join(HERE, "mcp/client.mjs"), *server, env=environment))
 
 
 def test_python_client(server, environment, python):
-    ran = python(os.path.join(HERE, "mcp/client.py"), *server, env=environment)
-    assert ran.returncode == 0, ran.stderr
-    seen = json.loads(ran.stdout)
-    assert seen["tools"] == TOOLS and seen["prompts"] == ["sandbox_guide"]
-    assert seen["kept"]["structuredContent"]["value"] == "42"
-    assert [m for _, m in seen["progress"] if m] == ["a\n", "b\n"]
-    assert seen["wrong"]["isError"] is True
-    assert text_of(seen["wrong"]) == "language: cobol: allowed are python, node, bash"
-    assert "## Limits" in seen["guide"]["contents"][0]["text"]
+    check_python(python(os.path.join(HERE, "mcp/client.py"), *server, env=environment))
 
 
 def test_inspector(server, environment, node, clients):
@@ -77,48 +49,6 @@ def test_inspector(server, environment, node, clients):
     listed = node(cli, "--cli", *server, "--method", "tools/list", env=environment)
     assert listed.returncode == 0, listed.stderr
     assert [tool["name"] for tool in json.loads(listed.stdout)["tools"]] == TOOLS
-
-
-# Scenarios of the suite that this server does not pass, and why.
-NOT_PASSED = {
-    "tools-call-sampling": "the server asks its client for nothing",
-    "tools-call-elicitation": "the server asks its client for nothing",
-    "elicitation-sep1034-defaults": "the server asks its client for nothing",
-    "elicitation-sep1330-enums": "the server asks its client for nothing",
-    "resources-subscribe": "resources are not watched, and that is not advertised",
-    "resources-unsubscribe": "resources are not watched, and that is not advertised",
-    "prompts-get-with-args": "wants a prompt that repeats two arguments; ours chooses among its own parts",
-    "prompts-get-embedded-resource": "wants a prompt that embeds a resource; ours is text",
-    "prompts-get-with-image": "wants a prompt with a picture; ours is text",
-    "dns-rebinding-protection": "of HTTP, which here is the test's own bridge",
-}
-PASSED = ["server-initialize", "ping", "logging-set-level", "completion-complete", "tools-list", "tools-call-simple-text",
-          "tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content",
-          "tools-call-with-logging", "tools-call-error", "tools-call-with-progress", "server-sse-multiple-streams",
-          "resources-list", "resources-read-text", "resources-read-binary", "resources-templates-read", "prompts-list",
-          "prompts-get-simple"]
-
-
-def conformance(bridge, node, clients, tmp_path, environment):
-    suite = os.path.join(clients, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
-    expected = tmp_path / "expected.yml"
-    expected.write_text("server:\n" + "".join("  - %s\n" % name for name in NOT_PASSED))
-    ran = node(suite, "server", "--url", bridge.url, "--expected-failures", expected, "-o", tmp_path / "results",
-               env=environment, cwd=tmp_path)
-    return ran.returncode, ran.stdout + ran.stderr
-
-
-def test_conformance(server, environment, node, clients, tmp_path):
-    """A scenario that is expected to fail and passes is an error of the suite's, too."""
-    bridge = Bridge(server, environment)
-    try:
-        status, said = conformance(bridge, node, clients, tmp_path, environment)
-    finally:
-        ends = bridge.close()
-    assert set(ends) <= {0}
-    assert status == 0, said[-6000:]
-    run = set(re.findall(r"=== Running scenario: (\S+) ===", said)) or {n for n in [*PASSED, *NOT_PASSED] if n in said}
-    assert run >= set(PASSED) | set(NOT_PASSED), said[-3000:]
 
 
 # ---- the rest by hand ----
@@ -210,7 +140,8 @@ def test_an_ended_session_is_told(server, environment):
     client.start()
     client.call("run_code", language="python", code="x = 1")
     result = {}
-    while not result.get("structuredContent", {}).get("new_session"):
+    # On a slow machine the new one may be over again before the run is.
+    while not result.get("structuredContent", {}).get("new_session") or result["structuredContent"]["status"] != "ok":
         result = client.call("run_code", language="python", code="'x' in globals()")
     assert result["structuredContent"]["value"] == "False" and "new one" in text_of(result)
     assert client.end(PATIENCE) == 0

@@ -38,7 +38,7 @@ static void looked(struct mcp_work *work, const json_t *ok, const json_t *error)
     /* A folder that cannot be listed, because the program made it so, has nothing to tell. */
     if (ok)
         compare(work);
-    work->then(work);
+    mcp_look_at_watched(work);
 }
 
 void mcp_look_at_files(struct mcp_work *work, void (*then)(struct mcp_work *work))

@@ -48,8 +48,10 @@ int sc_mcp_new(const struct sc_mcp_around *around, const struct sc_mcp_options *
     mcp->spec = json_incref(options->spec);
     mcp->idle_ms = options->idle_ms;
     mcp->total_ms = options->total_ms;
+    mcp->deadline_ms = options->deadline_ms;
     mcp->log_level = MCP_LOG_INFO;
     mcp->known = json_object();
+    mcp->watched = json_object();
     TAILQ_INIT(&mcp->works);
     sc_spec_init(&mcp->shown);
     int r = read_tools(mcp, err);
@@ -65,20 +67,17 @@ int sc_mcp_new(const struct sc_mcp_around *around, const struct sc_mcp_options *
 void sc_mcp_end(struct sc_mcp *mcp)
 {
     struct mcp_work *work, *following;
-    struct sc_err err = {0};
-    uint32_t call = 0;
     mcp->ended = true;
     for (work = TAILQ_FIRST(&mcp->works); work; work = following) {
         following = TAILQ_NEXT(work, entry);
         mcp_work_cancel(work);
     }
-    if (!*mcp->session)
-        return;
-    json_t *request = json_pack("{s:s, s:s}", "request", "session.end", "session", mcp->session);
-    /* A keeper that is gone has taken the session along. */
-    if (request)
-        (void)mcp->around.ask(mcp->around.userdata, request, NULL, 0, &call, &err);
-    *mcp->session = '\0';
+    mcp_end_session(mcp);
+}
+
+bool sc_mcp_is_idle(const struct sc_mcp *mcp)
+{
+    return TAILQ_EMPTY(&mcp->works);
 }
 
 void sc_mcp_free(struct sc_mcp *mcp)
@@ -91,8 +90,27 @@ void sc_mcp_free(struct sc_mcp *mcp)
     json_decref(mcp->spec);
     json_decref(mcp->tools);
     json_decref(mcp->known);
+    json_decref(mcp->watched);
     sc_spec_fini(&mcp->shown);
     free(mcp);
+}
+
+const char *sc_mcp_revision(const struct sc_mcp *mcp)
+{
+    return mcp->initialized ? REVISIONS[mcp->revision] : NULL;
+}
+
+bool sc_mcp_knows_revision(const char *revision)
+{
+    for (int i = 0; i < MCP_REVISIONS; i++)
+        if (!strcmp(revision, REVISIONS[i]))
+            return true;
+    return false;
+}
+
+bool sc_mcp_takes_batches(const struct sc_mcp *mcp)
+{
+    return mcp->initialized && mcp->revision == MCP_2025_03;
 }
 
 /* ---- methods ---- */
@@ -115,8 +133,8 @@ static void initialize(struct sc_mcp *mcp, const json_t *id, const json_t *param
     json_t *info = json_pack("{s:s, s:s}", "name", "snapcell", "version", "0.1.0");
     if (mcp->revision >= MCP_2025_06)
         json_object_set_new(info, "title", json_string("Snapcell: code in a sealed cell"));
-    json_t *capabilities = json_pack("{s:{}, s:{s:b}, s:{}, s:{}}", "tools", "resources", "listChanged", 1,
-                                     "prompts", "logging");
+    json_t *capabilities = json_pack("{s:{}, s:{s:b, s:b}, s:{}, s:{}}", "tools", "resources", "subscribe", 1,
+                                     "listChanged", 1, "prompts", "logging");
     if (mcp->revision >= MCP_2025_03)
         json_object_set_new(capabilities, "completions", json_object());
     json_t *result =
@@ -247,6 +265,8 @@ static const struct method {
     {"resources/list", list_resources},
     {"resources/templates/list", list_templates},
     {"resources/read", mcp_resources_read},
+    {"resources/subscribe", mcp_subscribe},
+    {"resources/unsubscribe", mcp_unsubscribe},
     {"prompts/list", list_prompts},
     {"prompts/get", mcp_prompts_get},
     {"completion/complete", mcp_complete},
@@ -269,6 +289,9 @@ void mcp_notification(struct sc_mcp *mcp, const char *method, const json_t *para
     if (strcmp(method, "notifications/cancelled") != 0)
         return; /* others need no deed */
     work = mcp_work_by_id(mcp, json_object_get(params, "requestId"));
-    if (work)
-        mcp_work_cancel(work);
+    if (!work)
+        return;
+    if (mcp->around.dropped)
+        mcp->around.dropped(mcp->around.userdata, work->id);
+    mcp_work_cancel(work);
 }

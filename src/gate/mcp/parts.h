@@ -45,6 +45,7 @@ struct sc_mcp {
     json_t *spec;
     struct sc_spec shown; /* the same, for its limits; checked as far as that goes without a host */
     double idle_ms, total_ms;
+    unsigned deadline_ms;
     json_t *tools; /* array, as tools/list tells them */
     enum mcp_revision revision;
     bool initialized; /* "initialize" was answered */
@@ -55,6 +56,7 @@ struct sc_mcp {
     uint32_t starting; /* the call that starts it, 0: none */
     bool had_session;  /* there was one before: what it held is gone */
     json_t *known;     /* files of the work folder: name → "size mtime" */
+    json_t *watched;   /* what the client subscribed to: URI → the same, "" where there is no such file */
 
     TAILQ_HEAD(, mcp_work) works;
     unsigned n_works;
@@ -72,6 +74,7 @@ struct mcp_work {
     json_t *outcome;                     /* a result, while files are looked at and fetched */
     uint32_t call;                       /* under way, or 0 */
     bool waits;                          /* for the session */
+    bool begun, did; /* in the session that is there; the keeper has done something of it */
     bool cancelled, retried;
     bool fresh_session; /* the one before was over: said in the result */
     bool is_tool;
@@ -81,7 +84,9 @@ struct mcp_work {
     json_t *displays, *entries;
     struct sc_buf kept_out, kept_err; /* of a run, while its files are looked at */
     json_t *kept_displays;
-    size_t at; /* position in a list that is worked through */
+    size_t at;    /* position in a list that is worked through */
+    json_t *uris; /* watched ones that are looked at, */
+    size_t uri_at;
 
     json_t *content, *structured; /* of a tool's result */
     json_t *changed;              /* files that a run has changed */
@@ -119,6 +124,8 @@ void mcp_work_free(struct mcp_work *work);
 struct mcp_work *mcp_work_by_id(struct sc_mcp *mcp, const json_t *id);
 void mcp_work_cancel(struct mcp_work *work);
 void mcp_forget_session(struct sc_mcp *mcp);
+/* Asks for its end, if there is one. */
+void mcp_end_session(struct sc_mcp *mcp);
 
 /* ---- progress.c ---- */
 void mcp_progress_output(struct mcp_work *work, const void *data, size_t len);
@@ -178,5 +185,13 @@ void mcp_tool_list_files(struct mcp_work *work);
 void mcp_put_file(struct mcp_work *work, const json_t *file, mcp_next *next);
 /* files.c: looks at the work folder and tells `then` with work->changed filled. */
 void mcp_look_at_files(struct mcp_work *work, void (*then)(struct mcp_work *work));
+
+/* ---- watch.c: subscriptions ---- */
+void mcp_subscribe(struct sc_mcp *mcp, const json_t *id, const json_t *params);
+void mcp_unsubscribe(struct sc_mcp *mcp, const json_t *id, const json_t *params);
+/* Looks at what the client subscribed to, tells what has changed, then goes on with work->then. */
+void mcp_look_at_watched(struct mcp_work *work);
+/* The session was ended, and its files with it. */
+void mcp_watched_are_gone(struct sc_mcp *mcp);
 
 #endif

@@ -9,6 +9,7 @@
 #include "gate/mcp/parts.h"
 
 #define VALUES_MAX 200000 /* in one message; each costs a hundred times the bytes that ask for it */
+#define NO_MESSAGE "not a message of JSON-RPC 2.0"
 
 const char *mcp_text(const json_t *object, const char *name)
 {
@@ -83,19 +84,36 @@ static void take_request(struct sc_mcp *mcp, const json_t *id, const char *metho
         mcp_fail(mcp, id, MCP_UNKNOWN_METHOD, "%.100s: there is no such method", method);
 }
 
-static void take_object(struct sc_mcp *mcp, const json_t *message)
+enum sc_mcp_kind sc_mcp_kind(const json_t *message, const json_t **ret_id)
 {
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     const char *method = json_string_value(json_object_get(message, "method"));
     bool is_answer = json_object_get(message, "result") || json_object_get(message, "error");
     if (strcmp(mcp_text(message, "jsonrpc"), "2.0") != 0 || (id && !is_id(id)) ||
         (params && !json_is_object(params)) || (!method && !is_answer))
-        mcp_fail(mcp, is_id(id) ? id : NULL, MCP_INVALID_REQUEST, "not a message of JSON-RPC 2.0");
-    else if (method && id)
+        return SC_MCP_NO_MESSAGE;
+    if (method && id)
+        *ret_id = id;
+    return !method ? SC_MCP_ANSWER : id ? SC_MCP_REQUEST : SC_MCP_NOTIFICATION;
+}
+
+static void take_object(struct sc_mcp *mcp, const json_t *message)
+{
+    const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
+    const char *method = mcp_text(message, "method");
+    switch (sc_mcp_kind(message, &id)) {
+    case SC_MCP_NO_MESSAGE:
+        mcp_fail(mcp, is_id(id) ? id : NULL, MCP_INVALID_REQUEST, NO_MESSAGE);
+        break;
+    case SC_MCP_REQUEST:
         take_request(mcp, id, method, params);
-    else if (method)
+        break;
+    case SC_MCP_NOTIFICATION:
         mcp_notification(mcp, method, params);
-    /* Nothing is ever asked of the client, so an answer of its is about nothing. */
+        break;
+    case SC_MCP_ANSWER: /* nothing is ever asked of the client: it is about nothing */
+        break;
+    }
 }
 
 /* A batch: only 2025-03-26 has it. Its members are answered one by one. */
@@ -103,32 +121,46 @@ static void take_batch(struct sc_mcp *mcp, const json_t *batch)
 {
     size_t i;
     json_t *message;
-    if (!mcp->initialized || mcp->revision != MCP_2025_03 || json_array_size(batch) == 0) {
+    if (!sc_mcp_takes_batches(mcp) || json_array_size(batch) == 0) {
         mcp_fail(mcp, NULL, MCP_INVALID_REQUEST, "a batch is not allowed");
         return;
     }
     json_array_foreach(batch, i, message) take_object(mcp, message);
 }
 
-void sc_mcp_take(struct sc_mcp *mcp, const char *text, size_t len)
+int sc_mcp_read(const char *text, size_t len, json_t **ret_message, struct sc_err *err)
 {
     json_error_t where;
-    json_t *message = NULL;
-    if (len > SC_MCP_MESSAGE_MAX || sc_json_count(text, len) > VALUES_MAX) {
-        sc_mcp_take_oversized(mcp);
-        return;
-    }
-    int r = sc_json_load(text, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &message, &where);
+    if (len > SC_MCP_MESSAGE_MAX || sc_json_count(text, len) > VALUES_MAX)
+        return sc_err_set(err, SC_ERR_USAGE, -EMSGSIZE, "a message may have %u bytes and %d values",
+                          SC_MCP_MESSAGE_MAX, VALUES_MAX);
+    int r = sc_json_load(text, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, ret_message, &where);
     if (r == -ENOMEM)
-        mcp_fail(mcp, NULL, MCP_INTERNAL, "out of memory");
-    else if (r < 0)
-        mcp_fail(mcp, NULL, MCP_PARSE_ERROR, "not JSON: %s", where.text);
-    else if (json_is_object(message))
-        take_object(mcp, message);
-    else if (json_is_array(message))
+        return sc_err_sys(err, r, "message");
+    return r < 0 ? sc_err_set(err, SC_ERR_USAGE, -EINVAL, "not JSON: %s", where.text) : 0;
+}
+
+void sc_mcp_take_read(struct sc_mcp *mcp, const json_t *message)
+{
+    if (json_is_array(message))
         take_batch(mcp, message);
     else
-        mcp_fail(mcp, NULL, MCP_INVALID_REQUEST, "not a message of JSON-RPC 2.0");
+        take_object(mcp, message);
+}
+
+void sc_mcp_take(struct sc_mcp *mcp, const char *text, size_t len)
+{
+    struct sc_err err = {0};
+    json_t *message = NULL;
+    int r = sc_mcp_read(text, len, &message, &err);
+    if (r == 0)
+        sc_mcp_take_read(mcp, message);
+    else
+        mcp_fail(mcp, NULL,
+                 r == -EINVAL     ? MCP_PARSE_ERROR
+                 : r == -EMSGSIZE ? MCP_INVALID_REQUEST
+                                  : MCP_INTERNAL,
+                 "%s", err.message);
     json_decref(message);
 }
 
@@ -136,4 +168,10 @@ void sc_mcp_take_oversized(struct sc_mcp *mcp)
 {
     mcp_fail(mcp, NULL, MCP_INVALID_REQUEST, "a message may have %u bytes and %d values", SC_MCP_MESSAGE_MAX,
              VALUES_MAX);
+}
+
+json_t *sc_mcp_refusal(int code, const char *message)
+{
+    return json_pack("{s:s, s:n, s:{s:i, s:o}}", "jsonrpc", "2.0", "id", "error", "code", code, "message",
+                     mcp_bytes(message, strlen(message)));
 }

@@ -69,6 +69,11 @@ void mcp_put_file(struct mcp_work *work, const json_t *file, mcp_next *next)
                  NULL, 0, write_it);
 }
 
+static void tell_written(struct mcp_work *work)
+{
+    mcp_tool_done(work, false);
+}
+
 static void wrote(struct mcp_work *work, const json_t *ok, const json_t *error)
 {
     char line[400], shown[300];
@@ -82,7 +87,8 @@ static void wrote(struct mcp_work *work, const json_t *ok, const json_t *error)
     json_object_set_new(work->structured, "path", json_string(path));
     json_object_set(work->structured, "bytes", json_object_get(ok, "bytes"));
     mcp_notify(work->mcp, "notifications/resources/list_changed", NULL, work->id);
-    mcp_tool_done(work, false);
+    work->then = tell_written;
+    mcp_look_at_watched(work);
 }
 
 void mcp_tool_write_file(struct mcp_work *work)

@@ -227,6 +227,7 @@ static void was_reset(struct mcp_work *work, const json_t *ok, const json_t *err
     if (!is_context) {
         mcp_forget_session(work->mcp);
         work->mcp->had_session = false;
+        mcp_watched_are_gone(work->mcp);
         mcp_log(work->mcp, MCP_LOG_INFO, work->id, "the session was ended");
     }
     mcp_add_text(work, is_context ? context : all, strlen(is_context ? context : all));

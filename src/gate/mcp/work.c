@@ -32,6 +32,7 @@ void mcp_work_free(struct mcp_work *work)
     json_decref(work->structured);
     json_decref(work->outcome);
     json_decref(work->changed);
+    json_decref(work->uris);
     sc_buf_fini(&work->out);
     sc_buf_fini(&work->err);
     sc_buf_fini(&work->lines);
@@ -112,7 +113,26 @@ void mcp_forget_session(struct sc_mcp *mcp)
     json_object_clear(mcp->known);
 }
 
+void mcp_end_session(struct sc_mcp *mcp)
+{
+    struct sc_err err = {0};
+    uint32_t call = 0;
+    if (!*mcp->session)
+        return;
+    json_t *request = json_pack("{s:s, s:s}", "request", "session.end", "session", mcp->session);
+    /* A keeper that is gone has taken the session along. */
+    if (request)
+        (void)mcp->around.ask(mcp->around.userdata, request, NULL, 0, &call, &err);
+    *mcp->session = '\0';
+}
+
 static void start_session(struct mcp_work *work);
+
+static void go(struct mcp_work *work)
+{
+    work->begun = true;
+    work->begin(work);
+}
 
 /* A work starts as if it had just come: with the session that is there now, or a new one. */
 static void begin(struct mcp_work *work)
@@ -123,7 +143,7 @@ static void begin(struct mcp_work *work)
     else if (!*mcp->session)
         start_session(work);
     else
-        work->begin(work);
+        go(work);
 }
 
 static struct mcp_work *first_waiting(const struct sc_mcp *mcp)
@@ -152,7 +172,7 @@ static void looked_first(struct mcp_work *work)
     work->mcp->starting = 0;
     json_decref(work->changed);
     work->changed = NULL;
-    work->begin(work);
+    go(work);
 }
 
 static void started(struct mcp_work *work, const json_t *ok, const json_t *error)
@@ -176,8 +196,13 @@ static void started(struct mcp_work *work, const json_t *ok, const json_t *error
 static void start_session(struct mcp_work *work)
 {
     struct sc_mcp *mcp = work->mcp;
-    json_t *request = json_pack("{s:s, s:O, s:f, s:f}", "request", "session.start", "spec", mcp->spec,
-                                "idle_ms", mcp->idle_ms, "total_ms", mcp->total_ms);
+    json_t *request = json_pack("{s:s, s:O}", "request", "session.start", "spec", mcp->spec);
+    if (mcp->idle_ms > 0)
+        json_object_set_new(request, "idle_ms", json_real(mcp->idle_ms));
+    if (mcp->total_ms > 0)
+        json_object_set_new(request, "total_ms", json_real(mcp->total_ms));
+    if (mcp->deadline_ms > 0)
+        json_object_set_new(request, "deadline_ms", json_integer(mcp->deadline_ms));
     mcp->starting = 1;
     mcp_work_ask(work, request, NULL, 0, started);
 }
@@ -265,7 +290,8 @@ void sc_mcp_output(struct sc_mcp *mcp, uint32_t call, int stream, const void *da
     }
 }
 
-/* The session was over before the keeper saw the request: nothing of it was done. */
+/* The session was over before the keeper saw the request: nothing of it was done, unless something before it
+ * was, which nobody may do twice. */
 static bool is_without_session(const json_t *error)
 {
     const char *kind = mcp_text(error, "kind");
@@ -279,6 +305,7 @@ static void start_anew(struct mcp_work *work)
     mcp_log(mcp, MCP_LOG_WARNING, work->id, "the session was over: a new one is made");
     mcp_forget_session(mcp);
     work->retried = true;
+    work->begun = false;
     work->at = 0;
     begin(work);
 }
@@ -292,6 +319,7 @@ void sc_mcp_reply(struct sc_mcp *mcp, uint32_t call, const json_t *reply)
     json_t *error = ok ? NULL : json_incref(json_object_get(reply, "error"));
     work->call = 0;
     bool was_starting = mcp->starting && work->next == started;
+    work->did = work->did || (ok && work->begun);
     if (!ok && !error)
         error =
             json_pack("{s:s, s:s, s:s}", "kind", "sandbox", "field", "", "message", "the keeper went away");
@@ -302,10 +330,13 @@ void sc_mcp_reply(struct sc_mcp *mcp, uint32_t call, const json_t *reply)
         if (strlen(name) < sizeof mcp->session)
             strcpy(mcp->session, name); /* NOLINT: measured above */
         mcp_work_free(work);
-        begin_waiting(mcp);
+        if (mcp->ended)
+            mcp_end_session(mcp);
+        else
+            begin_waiting(mcp);
     } else if (work->cancelled) {
         mcp_work_free(work);
-    } else if (error && is_without_session(error) && !work->retried && !was_starting) {
+    } else if (error && is_without_session(error) && !work->retried && !work->did && !was_starting) {
         start_anew(work);
     } else {
         work->next(work, ok, error);

@@ -1,4 +1,4 @@
-// The official TypeScript client over stdio: what it saw, as JSON. Arguments: the server's command line.
+// The official TypeScript client: what it saw, as JSON. Arguments: the server's command line, or URL and key of a service.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,13 +7,18 @@ const require = createRequire(path.join(process.env.SNAPCELL_CLIENTS, 'package.j
 const load = (name) => import(pathToFileURL(require.resolve(`@modelcontextprotocol/sdk/${name}`)));
 const { Client } = await load('client/index.js');
 const { StdioClientTransport } = await load('client/stdio.js');
+const { StreamableHTTPClientTransport } = await load('client/streamableHttp.js');
 const { LoggingMessageNotificationSchema } = await load('types.js');
 
 const [command, ...args] = process.argv.slice(2);
 const client = new Client({ name: 'test', version: '1' });
 const logs = [];
 client.setNotificationHandler(LoggingMessageNotificationSchema, (n) => { logs.push(n.params.data); });
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const byHttp = command.startsWith('http:');
+const transport = byHttp
+  ? new StreamableHTTPClientTransport(new URL(command), { requestInit: { headers: { Authorization: `Bearer ${args[0]}` } } })
+  : new StdioClientTransport({ command, args, env: process.env });
+await client.connect(transport);
 const call = (name, rest, options) => client.callTool({ name, arguments: rest }, undefined, options);
 const seen = { server: client.getServerVersion().name, capabilities: client.getServerCapabilities() };
 seen.tools = (await client.listTools()).tools.map((t) => t.name);
@@ -37,5 +42,6 @@ seen.cancelled = await endless.then(() => 'answered', (e) => String(e));
 seen.after = await call('run_code', { language: 'bash', code: 'echo after' });
 seen.cancel_ms = Date.now() - started;
 seen.logs = logs;
+if (byHttp) await transport.terminateSession();
 await client.close();
 console.log(JSON.stringify(seen));

@@ -1,10 +1,24 @@
-"""The official Python client over stdio: what it saw, as JSON. Arguments: the server's command line."""
+"""The official Python client: what it saw, as JSON. Arguments: the server's command line, or URL and key of a service."""
 import asyncio
+import contextlib
 import json
 import os
 import sys
 
+import httpx2
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+
+@contextlib.asynccontextmanager
+async def streams(command, *args):
+    if not command.startswith("http:"):
+        async with stdio_client(StdioServerParameters(command=command, args=args, env=dict(os.environ))) as both:
+            yield both
+        return
+    async with httpx2.AsyncClient(headers={"Authorization": "Bearer " + args[0]}, timeout=300) as client:
+        async with streamable_http_client(command, http_client=client) as both:
+            yield both
 
 
 def shown(value):
@@ -17,8 +31,7 @@ async def main():
     async def progress(done, total, message):
         told.append([done, message])
 
-    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ))
-    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+    async with streams(*sys.argv[1:]) as (read, write), ClientSession(read, write) as session:
         seen = {"server": shown(await session.initialize())}
         seen["tools"] = [tool.name for tool in (await session.list_tools()).tools]
         await session.call_tool("run_code", {"language": "python", "code": "x = 41"})
