@@ -9,12 +9,23 @@ import time
 
 import pytest
 import snapcell
-from snapcell import (AsyncSnapcell, CodeExecutionTool, CodeExecutor, Limits, Output, Result, SandboxExecutionRequest, Snapcell,
-                      UnsupportedError, UsageError)
+from snapcell import (AsyncSnapcell, CodeExecutionTool, CodeExecutor, Limits, NotForkableError, NotFoundError, Output, Result, SandboxExecutionRequest,
+                      Snapcell, UsageError)
 
 BINARY = os.environ["SNAPCELL"]
 DEGRADED = [name for name in os.environ.get("SNAPCELL_TEST_DEGRADED", "").split(",") if name]
 PATIENCE = float(os.environ.get("SNAPCELL_TEST_TIME_SCALE", "1")) * 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store(tmp_path_factory):
+    """Where sessions rest on disk: of the tests' own, also for services that clients start."""
+    before = os.environ.get("SNAPCELL_STORE")
+    os.environ["SNAPCELL_STORE"] = str(tmp_path_factory.mktemp("store"))
+    yield
+    del os.environ["SNAPCELL_STORE"]
+    if before is not None:
+        os.environ["SNAPCELL_STORE"] = before
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +121,79 @@ def test_a_session(cells, tmp_path):
         assert session.info().session == session.id and session.id in [one.session for one in cells.sessions()]
         assert cells.attach(session.id).exec("echo same").stdout == "same\n"
         session.keepalive()
-        with pytest.raises(UnsupportedError):
+        with pytest.raises(NotForkableError):
             session.fork()
     with pytest.raises(snapcell.SnapcellError):
         session.run("1")
+
+
+def test_copies(cells):
+    with cells.session(forkable=True, metadata={"a": "b"}) as session:
+        session.run("x = 1\nopen('f', 'w').write('one')")
+        assert session.info().forkable
+        then = session.snapshot("then-%s" % session.id[:8], metadata={"why": "try"})
+        one, two = session.forks(2, idle_s=60)
+        with one, two:
+            one.run("x = 2")
+            assert (one.run("x").text, two.run("x").text, session.run("x").text) == ("2", "1", "1")
+            assert one.info().parent == session.id
+            with pytest.raises(NotForkableError):
+                one.fork()
+        assert [kept.parent for kept in cells.snapshots() if kept.snapshot == then] == [session.id]
+        session.run("x = 3\nopen('f', 'w').write('three')")
+        with cells.session(from_snapshot=then, forkable=True) as again, again.fork() as below:
+            assert (again.run("x").text, below.read_text("f")) == ("1", "one")
+        with pytest.raises(UsageError, match="env"):
+            cells.session(from_snapshot=then, env={"A": "b"})
+        session.rollback(then)
+        assert (session.run("x").text, session.read_text("f")) == ("1", "one")
+        cells.drop_snapshot(then)
+        with pytest.raises(NotFoundError):
+            session.rollback(then)
+        assert then not in [kept.snapshot for kept in cells.snapshots()]
+
+
+def test_pausing(service):
+    with Snapcell(http_socket=service[0], allow_degraded=DEGRADED) as cells:
+        pausing(cells)
+
+
+def pausing(cells):
+    with cells.session(secrets={"TOKEN": "hush"}, forkable=True) as session:
+        assert session.run("import os; x = 1; open('f', 'w').write('kept'); os.environ['TOKEN']").text == "'hush'"
+        with pytest.raises(NotForkableError) as error:
+            session.snapshot()
+        assert error.value.field == "inherit_secrets"
+        cells.drop_snapshot(session.snapshot(inherit_secrets=True))
+        assert session.pause() > 0
+        assert cells.attach(session.id).info().state == "paused"
+        with pytest.raises(UsageError, match="TOKEN"):
+            session.resume()
+        session.resume(idle_s=60, secrets={"TOKEN": "hush"})
+        assert session.run("import os; open('f').read() + os.environ['TOKEN']").text == "'kepthush'"
+    with pytest.raises(NotFoundError):
+        cells.attach(session.id)
+
+
+def test_copies_without_waiting_for_each_other(service):
+    async def body():
+        async with AsyncSnapcell(http_socket=service[0], allow_degraded=DEGRADED) as cells, await cells.session(forkable=True) as session:
+            await session.run("x = 1")
+            then = await session.snapshot()
+            copies = await session.forks(3)
+            answers = await asyncio.gather(*(copy.run("x + %d" % i) for i, copy in enumerate(copies)))
+            assert [answer.text for answer in answers] == ["1", "2", "3"]
+            await session.rollback(then)
+            async with await session.fork() as fork, await cells.session(from_snapshot=then) as again:
+                assert ((await fork.run("x")).text, (await again.run("x")).text) == ("1", "1")
+            for copy in copies:
+                await copy.end()
+            await cells.drop_snapshot(then)
+            assert await session.pause() > 0
+            await session.resume()
+            assert (await session.run("1")).context_lost
+
+    asyncio.run(body())
 
 
 def test_many_at_once(cells):

@@ -15,7 +15,7 @@ from snapcell import _binary
 from snapcell._errors import HostError, SnapcellError, UsageError
 from snapcell._http import Calls, Json, client
 from snapcell._models import (CheckReport, Display, FileInfo, Limits, Output, Result, SandboxExecutionRequest,
-                              SandboxExecutionResult, SessionInfo)
+                              SandboxExecutionResult, SessionInfo, SnapshotInfo)
 from snapcell._service import OwnService
 
 Files = Mapping[str, Union[str, bytes]]
@@ -33,6 +33,10 @@ def _files(files: Optional[Files]) -> Optional[List[Json]]:
         return None
     return [{"path": path, "content": data} if isinstance(data, str) else {"path": path, "content_b64": base64.b64encode(data).decode()}
             for path, data in files.items()]
+
+
+def _times(idle_s: Optional[float], total_s: Optional[float]) -> Json:
+    return _put({}, idle_ms=idle_s * 1000 if idle_s is not None else None, total_ms=total_s * 1000 if total_s is not None else None)
 
 
 def _stdin(stdin: Union[str, bytes, None]) -> Json:
@@ -144,10 +148,43 @@ class AsyncSession:
             if error.kind not in ("not_found", "ended"):
                 raise
 
-    async def fork(self) -> AsyncSession:
-        """A second session with the state of this one. `UnsupportedError` where the service has none."""
-        told = await self._calls.json("POST", self._path + "/fork", body={})
-        return AsyncSession(self._owner, self._calls, str(told["session"]))
+    # ---- copies ----
+
+    async def forks(self, copies: int, *, name: Optional[str] = None, forkable: bool = False, idle_s: Optional[float] = None,
+                    total_s: Optional[float] = None, metadata: Optional[Mapping[str, str]] = None,
+                    inherit_secrets: bool = False) -> List[AsyncSession]:
+        """So many copies, each with its files and its Python interpreter's memory; all or none. `NotForkableError` says what cannot be copied."""
+        body = _put(_times(idle_s, total_s), copies=copies, name=name, forkable=forkable or None, metadata=dict(metadata) if metadata else None,
+                    inherit_secrets=inherit_secrets or None)
+        told = await self._calls.json("POST", self._path + "/fork", body=body)
+        return [AsyncSession(self._owner, self._calls, str(one)) for one in told["sessions"]]
+
+    async def fork(self, *, name: Optional[str] = None, forkable: bool = False, idle_s: Optional[float] = None,
+                   total_s: Optional[float] = None, metadata: Optional[Mapping[str, str]] = None,
+                   inherit_secrets: bool = False) -> AsyncSession:
+        """One copy."""
+        copies = await self.forks(1, name=name, forkable=forkable, idle_s=idle_s, total_s=total_s, metadata=metadata,
+                                  inherit_secrets=inherit_secrets)
+        return copies[0]
+
+    async def snapshot(self, name: Optional[str] = None, *, metadata: Optional[Mapping[str, str]] = None, inherit_secrets: bool = False) -> str:
+        """Keeps what the session is now; its id is for `rollback` and for `session(from_snapshot=)`."""
+        body = _put({}, name=name, metadata=dict(metadata) if metadata else None, inherit_secrets=inherit_secrets or None)
+        return str((await self._calls.json("POST", self._path + "/snapshot", body=body))["snapshot"])
+
+    async def rollback(self, snapshot: str, *, inherit_secrets: bool = False) -> None:
+        """The session is what the snapshot kept; what it was is gone."""
+        body = _put({"snapshot": snapshot}, inherit_secrets=inherit_secrets or None)
+        await self._calls.json("POST", self._path + "/rollback", body=body)
+
+    async def pause(self) -> int:
+        """Its files go to disk and its cell ends; variables are not kept. How many bytes that are."""
+        return int((await self._calls.json("POST", self._path + "/pause", body={}))["bytes"])
+
+    async def resume(self, *, idle_s: Optional[float] = None, total_s: Optional[float] = None, secrets: Optional[Mapping[str, str]] = None) -> None:
+        """A new cell with those files. Secrets were not stored, and are given again."""
+        body = _put(_times(idle_s, total_s), secrets=dict(secrets) if secrets else None)
+        await self._calls.json("POST", self._path + "/resume", body=body)
 
     # ---- files ----
 
@@ -321,15 +358,19 @@ class AsyncSnapcell:
 
     async def session(self, *, name: Optional[str] = None, limits: Optional[Limits] = None, files: Optional[Files] = None,
                       idle_s: Optional[float] = None, total_s: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
-                      metadata: Optional[Mapping[str, str]] = None) -> AsyncSession:
-        """A new session. Use it by `async with`, or end it."""
+                      metadata: Optional[Mapping[str, str]] = None, forkable: bool = False, secrets: Optional[Mapping[str, str]] = None,
+                      from_snapshot: Optional[str] = None, inherit_secrets: bool = False) -> AsyncSession:
+        """A new session. Use it by `async with`, or end it. `from_snapshot`: it begins from that, which then says all that
+        describes a place; `forkable`: it can be forked and kept as snapshots; `secrets`: variables that nothing shows or stores."""
         calls = await self._service()
-        chosen = limits or self._limits
-        body = _put(dict(self._base), name=name, limits=chosen.wire() if chosen else None, files=_files(files),
-                    idle_ms=idle_s * 1000 if idle_s is not None else None, total_ms=total_s * 1000 if total_s is not None else None,
-                    metadata=dict(metadata) if metadata else None)
+        chosen = limits or (None if from_snapshot else self._limits)
+        base = {} if from_snapshot else self._base
+        body = _put({**base, **_times(idle_s, total_s)}, name=name, limits=chosen.wire() if chosen else None, files=_files(files),
+                    metadata=dict(metadata) if metadata else None, forkable=forkable or None, secrets=dict(secrets) if secrets else None,
+                    inherit_secrets=inherit_secrets or None)
+        _put(body, **{"from": from_snapshot})
         if env:
-            body["env"] = {**self._base.get("env", {}), **env}
+            body["env"] = {**base.get("env", {}), **env}
         told = await calls.json("POST", "/v1/sessions", body=body)
         return AsyncSession(self, calls, str(told["session"]))
 
@@ -339,7 +380,16 @@ class AsyncSnapcell:
         await found.info()
         return found
 
+    async def snapshots(self) -> List[SnapshotInfo]:
+        told = await (await self._service()).json("GET", "/v1/snapshots")
+        return [SnapshotInfo.model_validate(one) for one in told.get("snapshots", [])]
+
+    async def drop_snapshot(self, snapshot: str) -> None:
+        """What was made from it stays."""
+        await (await self._service()).bytes("DELETE", "/v1/snapshots/" + quote(snapshot, safe=""))
+
     async def sessions(self) -> List[SessionInfo]:
+        """Those that live, and those on disk."""
         told = await (await self._service()).json("GET", "/v1/sessions")
         return [SessionInfo.model_validate(one) for one in told.get("sessions", [])]
 

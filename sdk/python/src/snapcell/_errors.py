@@ -39,10 +39,16 @@ class EndedError(SnapcellError):
 
 
 class BusyError(SnapcellError):
-    """Too many requests, or no room; `retry_after_s` says when to ask again."""
+    """Too many requests, or no room, and `retry_after_s` says when to ask again; or something else is under way in the session."""
 
     kind = "too_many"
     retry_after_s: Optional[float] = None
+
+
+class NotForkableError(SnapcellError):
+    """The session holds what cannot be copied, was not started `forkable`, or was given secrets; the message says which."""
+
+    kind = "not_forkable"
 
 
 class UnsupportedError(SnapcellError):
@@ -67,7 +73,8 @@ class CellFileError(SnapcellError, OSError):
 _BY_KIND: dict[str, type[SnapcellError]] = {
     "usage": UsageError, "framing": UsageError, "too_large": UsageError, "media_type": UsageError, "method": UsageError,
     "unauthorized": AuthError, "forbidden": AuthError, "origin": AuthError, "host_header": AuthError, "not_found": NotFoundError,
-    "ended": EndedError, "too_many": BusyError, "overloaded": BusyError, "draining": BusyError, "unsupported": UnsupportedError,
+    "ended": EndedError, "too_many": BusyError, "overloaded": BusyError, "draining": BusyError, "busy": BusyError,
+    "not_forkable": NotForkableError, "unsupported": UnsupportedError,
     "host": HostError, "file": CellFileError,
 }
 

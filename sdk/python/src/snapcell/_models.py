@@ -146,7 +146,17 @@ class FileInfo(_Open):
 
 
 class SessionInfo(_Open):
+    """`state` is `paused` or `damaged` of a session on disk, else None."""
+
     session: str
+    state: Optional[str] = None
+    forkable: bool = False
+    parent: Optional[str] = None
+
+
+class SnapshotInfo(_Open):
+    snapshot: str
+    parent: Optional[str] = None
 
 
 class SandboxExecutionRequest(BaseModel):

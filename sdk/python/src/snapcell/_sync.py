@@ -6,7 +6,7 @@ import threading
 from typing import Any, AsyncIterator, Awaitable, Coroutine, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from snapcell._async import AsyncSession, AsyncSnapcell, Event, Files, Progress
-from snapcell._models import CheckReport, FileInfo, Limits, Result, SandboxExecutionRequest, SandboxExecutionResult, SessionInfo
+from snapcell._models import CheckReport, FileInfo, Limits, Result, SandboxExecutionRequest, SandboxExecutionResult, SessionInfo, SnapshotInfo
 
 T = TypeVar("T")
 
@@ -106,8 +106,35 @@ class Session:
     def end(self) -> None:
         self._portal.call(self._session.end())
 
-    def fork(self) -> Session:
-        return Session(self._portal, self._portal.call(self._session.fork()))
+    def forks(self, copies: int, *, name: Optional[str] = None, forkable: bool = False, idle_s: Optional[float] = None,
+              total_s: Optional[float] = None, metadata: Optional[Mapping[str, str]] = None,
+              inherit_secrets: bool = False) -> List[Session]:
+        """So many copies, each with its files and its Python interpreter's memory; all or none. `NotForkableError` says what cannot be copied."""
+        made = self._portal.call(self._session.forks(copies, name=name, forkable=forkable, idle_s=idle_s, total_s=total_s,
+                                                     metadata=metadata, inherit_secrets=inherit_secrets))
+        return [Session(self._portal, one) for one in made]
+
+    def fork(self, *, name: Optional[str] = None, forkable: bool = False, idle_s: Optional[float] = None, total_s: Optional[float] = None,
+             metadata: Optional[Mapping[str, str]] = None, inherit_secrets: bool = False) -> Session:
+        """One copy."""
+        return Session(self._portal, self._portal.call(self._session.fork(
+            name=name, forkable=forkable, idle_s=idle_s, total_s=total_s, metadata=metadata, inherit_secrets=inherit_secrets)))
+
+    def snapshot(self, name: Optional[str] = None, *, metadata: Optional[Mapping[str, str]] = None, inherit_secrets: bool = False) -> str:
+        """Keeps what the session is now; its id is for `rollback` and for `session(from_snapshot=)`."""
+        return self._portal.call(self._session.snapshot(name, metadata=metadata, inherit_secrets=inherit_secrets))
+
+    def rollback(self, snapshot: str, *, inherit_secrets: bool = False) -> None:
+        """The session is what the snapshot kept; what it was is gone."""
+        self._portal.call(self._session.rollback(snapshot, inherit_secrets=inherit_secrets))
+
+    def pause(self) -> int:
+        """Its files go to disk and its cell ends; variables are not kept. How many bytes that are."""
+        return self._portal.call(self._session.pause())
+
+    def resume(self, *, idle_s: Optional[float] = None, total_s: Optional[float] = None, secrets: Optional[Mapping[str, str]] = None) -> None:
+        """A new cell with those files. Secrets were not stored, and are given again."""
+        self._portal.call(self._session.resume(idle_s=idle_s, total_s=total_s, secrets=secrets))
 
     def read(self, path: str, *, offset: Optional[int] = None, length: Optional[int] = None) -> bytes:
         return self._portal.call(self._session.read(path, offset=offset, length=length))
@@ -190,13 +217,22 @@ class Snapcell:
 
     def session(self, *, name: Optional[str] = None, limits: Optional[Limits] = None, files: Optional[Files] = None,
                 idle_s: Optional[float] = None, total_s: Optional[float] = None, env: Optional[Mapping[str, str]] = None,
-                metadata: Optional[Mapping[str, str]] = None) -> Session:
-        """A new session. Use it by `with`, or end it."""
+                metadata: Optional[Mapping[str, str]] = None, forkable: bool = False, secrets: Optional[Mapping[str, str]] = None,
+                from_snapshot: Optional[str] = None, inherit_secrets: bool = False) -> Session:
+        """A new session. Use it by `with`, or end it. Arguments as of AsyncSnapcell.session."""
         return Session(self._portal, self._portal.call(self._client.session(
-            name=name, limits=limits, files=files, idle_s=idle_s, total_s=total_s, env=env, metadata=metadata)))
+            name=name, limits=limits, files=files, idle_s=idle_s, total_s=total_s, env=env, metadata=metadata, forkable=forkable,
+            secrets=secrets, from_snapshot=from_snapshot, inherit_secrets=inherit_secrets)))
 
     def attach(self, session: str) -> Session:
         return Session(self._portal, self._portal.call(self._client.attach(session)))
+
+    def snapshots(self) -> List[SnapshotInfo]:
+        return self._portal.call(self._client.snapshots())
+
+    def drop_snapshot(self, snapshot: str) -> None:
+        """What was made from it stays."""
+        self._portal.call(self._client.drop_snapshot(snapshot))
 
     def sessions(self) -> List[SessionInfo]:
         return self._portal.call(self._client.sessions())
