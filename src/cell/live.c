@@ -28,64 +28,18 @@
 #define LOST_PATIENCE_NS (100 * SC_NS_PER_MS)
 /* One that hangs in the kernel may take long to die, but not for ever. */
 #define DEATH_PATIENCE_NS (30 * SC_NS_PER_S)
-/* Version 1 tells of memory before it has killed and counted. */
-#define LOOK_EVERY_NS (5 * SC_NS_PER_MS)
-#define LOOK_FOR_NS (2 * SC_NS_PER_S)
-/* A kill for memory this short a time before is what the agent died of, or failed for. */
-#define MEMORY_DEATH_NS (2 * SC_NS_PER_S)
+/* Between two looks at whether those below are dead. */
+#define CHILDREN_LOOK_NS (5 * SC_NS_PER_MS)
 /* Of the stream, in one step: others wait, too. */
 #define FILLS_STEP 8
 #define FILLS_LAST 64 /* more than a socket holds */
 
-/* ---- what is waited for ---- */
-
-static void watch(struct sc_live *live, unsigned source, int fd, uint32_t events)
-{
-    uint32_t *now = &live->watched[source];
-    struct epoll_event event = {.events = events, .data.u32 = source};
-    if (*now == events)
-        return;
-    int what = *now == SC_LIVE_UNWATCHED ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (events == SC_LIVE_UNWATCHED)
-        what = EPOLL_CTL_DEL;
-    if (epoll_ctl(live->epoll, what, fd, &event) == 0)
-        *now = events;
-    else if (events != SC_LIVE_UNWATCHED) /* no memory for it: unseen, the cell must not go on */
-        sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "epoll_ctl: %s", strerror(errno));
-}
-
-void sc_live_watch_source(struct sc_live *live, unsigned source, int fd, uint32_t events)
-{
-    if (events != SC_LIVE_UNWATCHED || live->watched[source] != SC_LIVE_UNWATCHED)
-        watch(live, source, fd, events);
-}
-
-static void unwatch(struct sc_live *live, enum sc_live_source source, int fd)
-{
-    if (live->watched[source] != SC_LIVE_UNWATCHED)
-        watch(live, source, fd, SC_LIVE_UNWATCHED);
-}
-
-static void watch_notices(struct sc_live *live, enum sc_live_source source, const struct sc_notices *notices)
-{
-    if (notices->listener >= 0)
-        watch(live, source, notices->listener, notices->next_ns > sc_now_ns() ? 0 : EPOLLIN);
-}
-
-void sc_live_watch(struct sc_live *live)
-{
-    if (live->phase != SC_LIVE_LIVES)
-        return;
-    watch(live, SC_LIVE_CONTROL, live->cell.control, EPOLLIN | (sc_live_queued(live) ? EPOLLOUT : 0));
-    watch_notices(live, SC_LIVE_NOTICE, &live->notices);
-    watch_notices(live, SC_LIVE_NOTICE_FORK, &live->fork_notices);
-    sc_live_fork_watch(live);
-}
+/* ---- the end ---- */
 
 /* Nothing of the stream matters any more, but whether what was said last has been read. */
 static void hang_up(struct sc_live *live, enum sc_live_phase phase)
 {
-    unwatch(live, SC_LIVE_CONTROL, live->cell.control);
+    sc_live_watch_source(live, SC_LIVE_CONTROL, live->cell.control, SC_LIVE_UNWATCHED);
     if (sc_live_queued(live))
         live->is_unread = true;
     sc_buf_fini(&live->queue);
@@ -93,8 +47,6 @@ static void hang_up(struct sc_live *live, enum sc_live_phase phase)
     live->phase = phase;
     live->over_ns = sc_now_ns();
 }
-
-/* ---- the end ---- */
 
 void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, ...)
 {
@@ -113,11 +65,6 @@ void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, .
 void sc_live_kill(struct sc_live *live)
 {
     sc_live_end(live, SC_STATUS_CANCELLED, "the cell was ended");
-}
-
-bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns)
-{
-    return live->memory_kills > 0 && at_ns < live->memory_ns + MEMORY_DEATH_NS;
 }
 
 /* By the kernel, for memory: killed, and that shortly after the count had moved. */
@@ -142,15 +89,15 @@ static void close_stream(struct sc_live *live)
 static void tell_end(struct sc_live *live)
 {
     close_stream(live);
-    unwatch(live, SC_LIVE_PIDFD, live->cell.pidfd);
+    sc_live_watch_source(live, SC_LIVE_PIDFD, live->cell.pidfd, SC_LIVE_UNWATCHED);
     if (live->cell.space.has_group)
-        unwatch(live, SC_LIVE_MEMORY, live->cell.space.group.oom_event_fd);
+        sc_live_watch_source(live, SC_LIVE_MEMORY, live->cell.space.group.oom_event_fd, SC_LIVE_UNWATCHED);
     if (live->notices.listener >= 0)
-        unwatch(live, SC_LIVE_NOTICE, live->notices.listener);
+        sc_live_watch_source(live, SC_LIVE_NOTICE, live->notices.listener, SC_LIVE_UNWATCHED);
     if (live->cell.egress.control >= 0)
-        unwatch(live, SC_LIVE_EGRESS, live->cell.egress.control);
+        sc_live_watch_source(live, SC_LIVE_EGRESS, live->cell.egress.control, SC_LIVE_UNWATCHED);
     if (live->fork_notices.listener >= 0)
-        unwatch(live, SC_LIVE_NOTICE_FORK, live->fork_notices.listener);
+        sc_live_watch_source(live, SC_LIVE_NOTICE_FORK, live->fork_notices.listener, SC_LIVE_UNWATCHED);
     live->phase = SC_LIVE_ENDED;
     sc_live_ops_abandon(live);
     if (live->events.ended)
@@ -181,31 +128,6 @@ static void bury(struct sc_live *live)
 
 /* ---- events ---- */
 
-void sc_live_look_at_memory(struct sc_live *live)
-{
-    uint64_t kills = live->cell.space.has_group ? sc_group_oom_kills(&live->cell.space.group) : 0;
-    if (kills <= live->memory_kills)
-        return;
-    live->memory_kills = kills;
-    live->memory_ns = sc_now_ns();
-    live->look_ns = live->look_until_ns = 0;
-    live->told.limits_hit |= SC_HIT_MEMORY;
-    if (live->events.out_of_memory)
-        live->events.out_of_memory(live->events.userdata);
-}
-
-/* The group's own count says whether a kill for memory was this cell's; the event only wakes us. */
-static void on_memory_event(struct sc_live *live)
-{
-    uint64_t before = live->memory_kills;
-    bool early = live->cell.space.group.versions[SC_CTL_MEMORY] == SC_CGROUP_V1;
-    sc_live_look_at_memory(live);
-    if (early && live->memory_kills == before) {
-        live->look_ns = sc_now_ns() + LOOK_EVERY_NS;
-        live->look_until_ns = sc_now_ns() + LOOK_FOR_NS;
-    }
-}
-
 static void on_notice(struct sc_live *live, enum sc_live_source source, uint32_t events)
 {
     bool of_fork = source == SC_LIVE_NOTICE_FORK;
@@ -215,7 +137,7 @@ static void on_notice(struct sc_live *live, enum sc_live_source source, uint32_t
         return;
     }
     /* Nobody is left under the filter. */
-    unwatch(live, source, notices->listener);
+    sc_live_watch_source(live, source, notices->listener, SC_LIVE_UNWATCHED);
     notices->listener = -1;
     sc_close(of_fork ? &live->fork_listener : &live->ready[SC_READY_NOTIFY]);
 }
@@ -251,7 +173,7 @@ uint64_t sc_live_next_ns(const struct sc_live *live)
     if (live->phase == SC_LIVE_ENDED)
         return next;
     if (live->phase != SC_LIVE_LIVES && live->children)
-        return sc_now_ns() + LOOK_EVERY_NS;
+        return sc_now_ns() + CHILDREN_LOOK_NS;
     if (live->phase != SC_LIVE_LIVES)
         return live->over_ns + (live->phase == SC_LIVE_LOST ? LOST_PATIENCE_NS : DEATH_PATIENCE_NS);
     if (!live->has_ready)
@@ -274,10 +196,7 @@ static void check_clocks(struct sc_live *live)
         sc_live_fork_clock(live, now);
     else
         sc_live_reap_children(live);
-    if (live->look_ns && now >= live->look_ns) {
-        live->look_ns = now < live->look_until_ns ? now + LOOK_EVERY_NS : 0;
-        sc_live_look_at_memory(live);
-    }
+    sc_live_memory_clock(live, now);
     if (live->phase == SC_LIVE_LIVES && !live->has_ready && now >= live->begun_ns + START_PATIENCE_NS)
         sc_live_end(live, SC_STATUS_SANDBOX_ERROR, "the cell was not sealed in time");
     if (live->phase == SC_LIVE_LIVES && live->has_ready && sc_live_queued(live) &&
@@ -325,7 +244,7 @@ int sc_live_step(struct sc_live *live, struct sc_err *err)
     if (seen[SC_LIVE_EGRESS] && live->cell.egress.control >= 0)
         sc_live_hear_egress(live);
     if (seen[SC_LIVE_MEMORY])
-        on_memory_event(live);
+        sc_live_memory_event(live);
     if (seen[SC_LIVE_PIDFD])
         bury(live);
     if (live->phase != SC_LIVE_ENDED)
@@ -415,11 +334,11 @@ int sc_live_begin(struct sc_works *works, struct sc_cell *cell, const struct sc_
     int r = live->epoll < 0 ? -errno : sc_set_nonblocking(live->cell.control);
     if (r == 0) {
         int memory = live->cell.space.has_group ? live->cell.space.group.oom_event_fd : -1;
-        watch(live, SC_LIVE_PIDFD, live->cell.pidfd, EPOLLIN);
+        sc_live_watch_source(live, SC_LIVE_PIDFD, live->cell.pidfd, EPOLLIN);
         if (memory >= 0)
-            watch(live, SC_LIVE_MEMORY, memory, EPOLLIN);
+            sc_live_watch_source(live, SC_LIVE_MEMORY, memory, EPOLLIN);
         if (live->cell.egress.control >= 0)
-            watch(live, SC_LIVE_EGRESS, live->cell.egress.control, EPOLLIN);
+            sc_live_watch_source(live, SC_LIVE_EGRESS, live->cell.egress.control, EPOLLIN);
         sc_live_watch(live);
         r = live->phase == SC_LIVE_LIVES ? 0 : -ENOMEM;
     }

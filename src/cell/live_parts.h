@@ -147,13 +147,16 @@ struct sc_live {
 /* Takes `cell`, which is being sealed: sc_live_open does this with one of `works`. */
 int sc_live_begin(struct sc_works *works, struct sc_cell *cell, const struct sc_live_events *events,
                   struct sc_live **ret_live, struct sc_err *err);
-/* Waits for what matters in the state of now. */
+/* live_watch.c: waits for what matters in the state of now. */
 void sc_live_watch(struct sc_live *live);
 /* Kills the cell for this reason, if it has none yet. */
 void sc_live_end(struct sc_live *live, enum sc_status why, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Whether the kernel had killed for memory shortly before. */
+/* live_memory.c: whether the kernel had killed for memory shortly before. */
 bool sc_live_lacked_memory(const struct sc_live *live, uint64_t at_ns);
+/* The event of the cell's group, which only wakes us; and the looks that follow one that came early. */
+void sc_live_memory_event(struct sc_live *live);
+void sc_live_memory_clock(struct sc_live *live, uint64_t now);
 
 /* live_read.c: what the agent says, as much as one step may take. False: the stream is at its end. */
 bool sc_live_read(struct sc_live *live, unsigned fills);
@@ -168,7 +171,7 @@ size_t sc_live_queued(const struct sc_live *live);
 /* Whether so many bytes that can wait may be queued now. */
 bool sc_live_has_room(const struct sc_live *live, size_t len);
 
-/* live.c: waits for a source with its descriptor; SC_LIVE_UNWATCHED: no more. */
+/* live_watch.c: waits for a source with its descriptor; SC_LIVE_UNWATCHED: no more. */
 void sc_live_watch_source(struct sc_live *live, unsigned source, int fd, uint32_t events);
 /* live_fork.c, and `lent` in live_fork_order.c: what else is watched, and when the next of it is due. */
 void sc_live_fork_watch(struct sc_live *live);
