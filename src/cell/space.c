@@ -10,16 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <net/if.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,45 +21,20 @@
 #include "base/sys.h"
 #include "cell/space_parts.h"
 
-#define N_FDS_MAX (SC_SPACE_FDS + SC_NET_FD_COUNT) /* with a network these stand before the last */
-
 #define KIN_NAMESPACES                                                                                       \
     "1024" /* of each kind: more than a forkable cell has cells below it, with all of theirs */
 
 struct space_order {
     const struct sc_plan *plan;
-    const struct sc_buf *table;
-    int parent_user_ns;           /* rootless; -1: already there */
-    uint64_t monotonic_s, boot_s; /* age of our clocks, which the cell's are taken back by */
-    char map[SC_SPACE_MAP];       /* for uid_map and gid_map alike */
-    int inner_ready[2], inner_go[2];
+    int parent_user_ns; /* rootless; -1: already there */
+    struct sc_space_helpers helpers;
 };
-
-int sc_space_loopback_up(void)
-{
-    struct ifreq request = {.ifr_flags = IFF_UP | IFF_RUNNING};
-    memcpy(request.ifr_name, "lo", 3);
-    int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (sock < 0)
-        return -errno;
-    int r = ioctl(sock, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
-    close(sock);
-    return r;
-}
 
 uint64_t sc_space_clock_age_s(clockid_t clock)
 {
     struct timespec age;
     clock_gettime(clock, &age);
     return (uint64_t)age.tv_sec;
-}
-
-/* Only a namespace that nobody has entered can be told so. */
-int sc_space_start_clocks(uint64_t monotonic_s, uint64_t boot_s)
-{
-    char text[96];
-    snprintf(text, sizeof text, "monotonic -%" PRIu64 " 0\nboottime -%" PRIu64 " 0\n", monotonic_s, boot_s);
-    return sc_write_file(AT_FDCWD, "/proc/self/timens_offsets", text);
 }
 
 /* No namespace can be made inside the cell's user namespace, whatever its processes may get hold of. Of a
@@ -86,96 +55,28 @@ static int forbid_namespaces(const struct sc_plan *plan)
     return 0;
 }
 
-/* The open file belongs to the namespace, not to the process it was found by. Where the kernel has no IPv6
- * there is no snmp6, and nothing to count. */
-int sc_space_open_counts(const char *path)
+static void inner(int socket, void *data)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 && errno == ENOENT ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fd;
-}
-
-static void inner(int socket, struct space_order *order)
-{
-    char byte;
-    bool whole = true;
-    if (unshare(CLONE_NEWNET) < 0)
-        sc_maker_fail(socket, "network namespace", "", -errno);
-    int r = sc_space_loopback_up();
-    if (r < 0)
-        sc_maker_fail(socket, "network namespace", "lo", r);
-    if (unshare(CLONE_NEWTIME) < 0)
-        sc_maker_fail(socket, "time namespace", "", -errno);
-    r = sc_space_start_clocks(order->monotonic_s, order->boot_s);
-    if (r < 0)
-        sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
-    int fds[N_FDS_MAX] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
-                          open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
-                          sc_space_open_counts("/proc/thread-self/net/snmp"),
-                          sc_space_open_counts("/proc/thread-self/net/snmp6"), -1};
-    int n_fds = SC_SPACE_FDS;
-    if (order->table->len) {
-        const char *step = "";
-        r = sc_net_space_make(order->table->data, order->table->len, fds + SC_SPACE_FDS - 1, &step);
-        if (r < 0)
-            sc_maker_fail(socket, "network rules:", step, r);
-        n_fds = N_FDS_MAX;
-    }
+    struct space_order *order = data;
+    int fds[SC_SPACE_FDS_MAX], n_fds = sc_space_make_own(socket, &order->helpers, fds);
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "", -errno);
-    if (write(order->inner_ready[1], "r", 1) != 1 || read(order->inner_go[0], &byte, 1) != 1)
-        _exit(1);
-    r = forbid_namespaces(order->plan);
+    sc_space_ask_for_map(&order->helpers);
+    int r = forbid_namespaces(order->plan);
     if (r < 0)
         sc_maker_fail(socket, "user namespace", "/proc/sys/user", r);
-    fds[n_fds - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
-    for (int i = 0; i < n_fds; i++)
-        whole = whole && fds[i] >= 0;
-    if (!whole)
-        sc_maker_fail(socket, "namespace descriptors", "", -errno);
-    sc_maker_send(socket, fds, (size_t)n_fds);
-    _exit(0);
-}
-
-int sc_space_write_map(pid_t pid, const char *file, const char *text)
-{
-    char path[48];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-    return sc_write_file(AT_FDCWD, path, text);
+    sc_space_hand_over(socket, fds, n_fds);
 }
 
 static void outer(int socket, void *data)
 {
     struct space_order *order = data;
-    char byte;
     if (order->parent_user_ns >= 0 && setns(order->parent_user_ns, CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "owner", -errno);
     /* The change of credentials made our own /proc entries root's: without this we could not write the
      * child's maps. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    if (pipe2(order->inner_ready, O_CLOEXEC) < 0 || pipe2(order->inner_go, O_CLOEXEC) < 0)
-        sc_maker_fail(socket, "pipe", "", -errno);
-    pid_t pid = sc_maker_fork();
-    if (pid < 0)
-        sc_maker_fail(socket, "fork", "", pid);
-    if (pid == 0) {
-        close(order->inner_ready[0]);
-        close(order->inner_go[1]);
-        inner(socket, order);
-    }
-    close(order->inner_ready[1]);
-    close(order->inner_go[0]);
-    if (read(order->inner_ready[0], &byte, 1) == 1) {
-        int r = sc_space_write_map(pid, "setgroups", "deny");
-        if (r == 0)
-            r = sc_space_write_map(pid, "gid_map", order->map);
-        if (r == 0)
-            r = sc_space_write_map(pid, "uid_map", order->map);
-        if (r < 0)
-            sc_maker_fail(socket, "id map", order->map, r);
-        if (write(order->inner_go[1], "g", 1) != 1)
-            sc_maker_fail(socket, "pipe", "", -errno);
-    }
-    waitpid(pid, NULL, __WALL);
+    sc_space_have_inner(socket, &order->helpers, inner, order);
 }
 
 /* How many pairs a forkable cell gets: less where the host's range is small. */
@@ -242,13 +143,13 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, co
 {
     struct sc_space space = SC_SPACE_NONE;
     struct space_order order = {.plan = plan,
-                                .table = table,
                                 .parent_user_ns = tmpl->user_ns,
-                                .monotonic_s = sc_space_clock_age_s(CLOCK_MONOTONIC),
-                                .boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME)};
+                                .helpers = {.table = table,
+                                            .monotonic_s = sc_space_clock_age_s(CLOCK_MONOTONIC),
+                                            .boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME)}};
     struct sc_maker maker = {0};
-    int fds[N_FDS_MAX], n_fds = table->len ? N_FDS_MAX : SC_SPACE_FDS;
-    int r = take_ids(plan, &space, order.map, sizeof order.map, err);
+    int fds[SC_SPACE_FDS_MAX], n_fds = table->len ? SC_SPACE_FDS_MAX : SC_SPACE_FDS;
+    int r = take_ids(plan, &space, order.helpers.map, sizeof order.helpers.map, err);
     if (r < 0)
         return r;
     r = sc_maker_start(&maker, outer, &order, err);
@@ -260,8 +161,8 @@ int sc_space_open(const struct sc_plan *plan, const struct sc_template *tmpl, co
         return sc_err_wrap(err, r, "making namespaces");
     }
     sc_space_take(&space, fds, n_fds);
-    space.monotonic_s = order.monotonic_s;
-    space.boot_s = order.boot_s;
+    space.monotonic_s = order.helpers.monotonic_s;
+    space.boot_s = order.helpers.boot_s;
     r = sc_space_open_group(&space, plan, err);
     if (r < 0) {
         sc_space_close(&space);

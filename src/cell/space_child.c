@@ -14,22 +14,16 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cell/space_parts.h"
 
-#define FDS_MAX (SC_SPACE_FDS + SC_NET_FD_COUNT)
-
 struct child_order {
-    const struct sc_buf *table; /* of the network; empty: none */
-    int owner_ns;               /* rootless: the user namespace that owns the template; else -1 */
-    int parent_ns;              /* the parent cell's user namespace */
-    uint64_t monotonic_s, boot_s;
-    char map[SC_SPACE_MAP];
-    int ready[2], go[2];
+    int owner_ns;  /* rootless: the user namespace that owns the template; else -1 */
+    int parent_ns; /* the parent cell's user namespace */
+    struct sc_space_helpers helpers;
 };
 
 /* ---- in the helpers ---- */
@@ -43,88 +37,32 @@ static void stay_visible(int socket)
 
 static void make_user_namespace(int socket, struct child_order *order)
 {
-    char byte;
     uid_t uid = SC_CELL_UID;
     if (syscall(SYS_setresgid, uid, uid, uid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
         sc_maker_fail(socket, "user namespace", "program id of the parent cell", -errno);
     if (unshare(CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "below the parent cell's", -errno);
     stay_visible(socket);
-    if (write(order->ready[1], "r", 1) != 1 || read(order->go[0], &byte, 1) != 1)
-        _exit(1);
+    sc_space_ask_for_map(&order->helpers);
 }
 
-static void inner(int socket, struct child_order *order)
+static void inner(int socket, void *data)
 {
+    struct child_order *order = data;
+    int fds[SC_SPACE_FDS_MAX];
     make_user_namespace(socket, order);
-    if (unshare(CLONE_NEWNET) < 0)
-        sc_maker_fail(socket, "network namespace", "", -errno);
-    int r = sc_space_loopback_up();
-    if (r < 0)
-        sc_maker_fail(socket, "network namespace", "lo", r);
-    if (unshare(CLONE_NEWTIME) < 0)
-        sc_maker_fail(socket, "time namespace", "", -errno);
-    r = sc_space_start_clocks(order->monotonic_s, order->boot_s);
-    if (r < 0)
-        sc_maker_fail(socket, "time namespace", "/proc/self/timens_offsets", r);
-    int n_fds = SC_SPACE_FDS,
-        fds[FDS_MAX] = {open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC),
-                        open("/proc/thread-self/ns/time_for_children", O_RDONLY | O_CLOEXEC),
-                        sc_space_open_counts("/proc/thread-self/net/snmp"),
-                        sc_space_open_counts("/proc/thread-self/net/snmp6"), -1};
-    if (order->table->len) {
-        const char *step = "";
-        r = sc_net_space_make(order->table->data, order->table->len, fds + SC_SPACE_FDS - 1, &step);
-        if (r < 0)
-            sc_maker_fail(socket, "network rules:", step, r);
-        n_fds = FDS_MAX;
-    }
-    fds[n_fds - 1] = open("/proc/thread-self/ns/user", O_RDONLY | O_CLOEXEC);
-    for (int i = 0; i < n_fds; i++)
-        if (fds[i] < 0)
-            sc_maker_fail(socket, "namespace descriptors", "", -EBADF);
-    sc_maker_send(socket, fds, (size_t)n_fds);
-    _exit(0);
-}
-
-static void write_maps(int socket, const struct child_order *order, pid_t pid)
-{
-    int r = sc_space_write_map(pid, "setgroups", "deny");
-    if (r == 0)
-        r = sc_space_write_map(pid, "gid_map", order->map);
-    if (r == 0)
-        r = sc_space_write_map(pid, "uid_map", order->map);
-    if (r < 0)
-        sc_maker_fail(socket, "id map", order->map, r);
+    sc_space_hand_over(socket, fds, sc_space_make_own(socket, &order->helpers, fds));
 }
 
 static void outer(int socket, void *data)
 {
     struct child_order *order = data;
-    char byte;
     if (order->owner_ns >= 0 && setns(order->owner_ns, CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "owner", -errno);
     if (setns(order->parent_ns, CLONE_NEWUSER) < 0)
         sc_maker_fail(socket, "user namespace", "of the parent cell", -errno);
     stay_visible(socket);
-    if (pipe2(order->ready, O_CLOEXEC) < 0 || pipe2(order->go, O_CLOEXEC) < 0)
-        sc_maker_fail(socket, "pipe", "", -errno);
-    pid_t pid = sc_maker_fork();
-    if (pid < 0)
-        sc_maker_fail(socket, "fork", "", pid);
-    if (pid == 0) {
-        close(order->ready[0]);
-        close(order->go[1]);
-        inner(socket, order);
-    }
-    close(order->ready[1]);
-    close(order->go[0]);
-    if (read(order->ready[0], &byte, 1) == 1) {
-        write_maps(socket, order, pid);
-        if (write(order->go[1], "g", 1) != 1)
-            sc_maker_fail(socket, "pipe", "", -errno);
-    }
-    waitpid(pid, NULL, __WALL);
+    sc_space_have_inner(socket, &order->helpers, inner, order);
 }
 
 /* ---- in the supervisor ---- */
@@ -225,11 +163,11 @@ static int make_namespaces(const struct sc_template *tmpl, const struct sc_space
                            struct child_order *order, struct sc_space *space, struct sc_err *err)
 {
     struct sc_maker maker = {0};
-    int fds[FDS_MAX], n_fds = order->table->len ? FDS_MAX : SC_SPACE_FDS;
+    int fds[SC_SPACE_FDS_MAX], n_fds = order->helpers.table->len ? SC_SPACE_FDS_MAX : SC_SPACE_FDS;
     order->owner_ns = tmpl->user_ns;
     order->parent_ns = parent->user_ns;
-    order->monotonic_s = space->monotonic_s = parent->monotonic_s;
-    order->boot_s = space->boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME);
+    order->helpers.monotonic_s = space->monotonic_s = parent->monotonic_s;
+    order->helpers.boot_s = space->boot_s = sc_space_clock_age_s(CLOCK_BOOTTIME);
     int r = sc_maker_start(&maker, outer, order, err);
     if (r == 0)
         r = sc_maker_take(&maker, fds, (size_t)n_fds, err);
@@ -245,11 +183,11 @@ int sc_space_open_child(const struct sc_plan *plan, const struct sc_template *tm
                         struct sc_space *ret_space, struct sc_err *err)
 {
     struct sc_space space = SC_SPACE_NONE;
-    struct child_order order = {.table = table, .owner_ns = -1};
+    struct child_order order = {.owner_ns = -1, .helpers.table = table};
     int r = plan->rootless ? 0 : take_pairs(parent, forkable, &space, err);
     if (r < 0)
         return r;
-    write_map(plan, &space, order.map, sizeof order.map);
+    write_map(plan, &space, order.helpers.map, sizeof order.helpers.map);
     r = make_namespaces(tmpl, parent, &order, &space, err);
     if (r == 0)
         r = sc_space_open_group(&space, plan, err);
