@@ -17,6 +17,7 @@ class Raw:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(PATIENCE)
         self.sock.connect(service.socket)
+        self.held = b""
 
     def send(self, data):
         try:
@@ -37,13 +38,19 @@ class Raw:
             got += piece
 
     def status(self):
-        head = b""
-        while b"\r\n" not in head:
-            piece = self.sock.recv(65536)
+        """Of the next answer. One that is only a head, 100, leaves what came in the same piece for the next time."""
+        while b"\r\n\r\n" not in self.held:
+            try:
+                piece = self.sock.recv(65536)
+            except ConnectionResetError:
+                return None
             if not piece:
                 return None
-            head += piece
-        return int(head.split(b" ")[1])
+            self.held += piece
+        head, _, rest = self.held.partition(b"\r\n\r\n")
+        status = int(head.split(b" ")[1])
+        self.held = rest if status == 100 else b""
+        return status
 
     def close(self):
         self.sock.close()
