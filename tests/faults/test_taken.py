@@ -23,7 +23,7 @@ BRINGS = {
     "stdin": ({"stdin": "said\n", "code": "import sys\nprint(sys.stdin.read())"}, {"stdout": "said\n\n"}),
     "files": ({"files": [{"path": "sub/file", "content": "text"}], "code": "print(open('sub/file').read())"}, {"stdout": "text\n"}),
     "wall": ({"limits": {"wall_ms": 300}, "code": "import time\ntime.sleep(4)"}, {"status": "timeout"}),
-    "cpu": ({"limits": {"cpu_ms": 200, "wall_ms": 60000}, "code": "import time\nwhile time.process_time() < 1: pass"}, {"status": "cpu_timeout"}),
+    "cpu": ({"limits": {"cpu_ms": 200, "wall_ms": 60000}, "code": "import time\nwhile time.process_time() < 3: pass"}, {"status": "cpu_timeout"}),
     "stdout": ({"limits": {"stdout_bytes": 1024}, "code": "print('x' * 5000)"}, {"stdout": "x" * 1024}),
     "stderr": ({"limits": {"stderr_bytes": 1024}, "code": "import sys\nsys.stderr.write('x' * 5000)"}, {"stderr": "x" * 1024}),
     "validate": ({"validate": {"on_finding": "block", "deny_modules": ["os"]}, "code": "import os"}, {"status": "blocked"}),
