@@ -81,6 +81,44 @@ static void pause_and_resume(void **state)
     unsetenv("SNAPCELL_STORE");
 }
 
+/* No secret is stored: it is given again, or the session stays where it is. */
+static void secrets_are_given_again(void **state)
+{
+    (void)state;
+    char store[] = "/tmp/snapcell-pause-XXXXXX", path[64], option[80], command[160];
+    assert_non_null(mkdtemp(store));
+    setenv("SNAPCELL_STORE", store, 1);
+    snprintf(path, sizeof path, "%s/secret", store);
+    snprintf(option, sizeof option, "TOKEN=%s", path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("hush-4711\n", file);
+    fclose(file);
+    assert_int_equal(snapcell_spec_add(spec, "secret", "TOKEN", error), -EINVAL);
+    assert_int_equal(snapcell_spec_add(spec, "secret", option, error), 0);
+    open_or_skip(NULL);
+    static const char tells[] = "import os; print(os.environ['TOKEN'])";
+    expect(tells, 0, "ok", "hush-4711\n");
+    if (snapcell_session_pause(session, "s", error) < 0)
+        fail_msg("%s", snapcell_error_message(error));
+    snapcell_session_free(session);
+    session = NULL;
+    snprintf(command, sizeof command, "rm %s; ! grep -rq hush-4711 %s", path, store);
+    assert_int_equal(system(command), 0);
+    const struct snapcell_session_options again = {.secrets = spec};
+    assert_int_equal(snapcell_session_resume("s", host, NULL, &session, error), -EINVAL);
+    assert_non_null(strstr(snapcell_error_message(error), "TOKEN"));
+    if (snapcell_session_resume("s", host, &again, &session, error) < 0)
+        fail_msg("%s", snapcell_error_message(error));
+    expect(tells, 0, "ok", "hush-4711\n");
+    snapcell_session_free(session);
+    session = NULL;
+    assert_int_equal(snapcell_paused_remove("s", error), 0);
+    snprintf(command, sizeof command, "rm -r %s", store);
+    assert_int_equal(system(command), 0);
+    unsetenv("SNAPCELL_STORE");
+}
+
 static void state_is_kept(void **state)
 {
     (void)state;
@@ -246,7 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(state_is_kept),    TEST(commands),        TEST(files), TEST(another_thread_interrupts),
-        TEST(pause_and_resume), TEST(what_is_refused),
+        TEST(pause_and_resume), TEST(secrets_are_given_again), TEST(what_is_refused),
     };
     return cmocka_run_group_tests(tests, probe, leave);
 }
