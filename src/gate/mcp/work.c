@@ -151,6 +151,7 @@ static struct mcp_work *first_waiting(const struct sc_mcp *mcp)
     struct mcp_work *work;
     TAILQ_FOREACH(work, &mcp->works, entry)
     {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): mcp_work_free() takes out of the list what it frees */
         if (work->waits)
             return work;
     }
