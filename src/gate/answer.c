@@ -102,6 +102,17 @@ void answer_empty(struct request *request, unsigned status)
     set_answer(request, status, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT), NULL);
 }
 
+bool answer_upgrade(struct request *request, MHD_UpgradeHandler handler, void *userdata)
+{
+    struct MHD_Response *response = MHD_create_response_for_upgrade(handler, userdata);
+    if (!response) {
+        problem(request, "sandbox", "", "gate: out of memory");
+        return false;
+    }
+    set_answer(request, MHD_HTTP_SWITCHING_PROTOCOLS, response, NULL);
+    return true;
+}
+
 void answer_header(struct request *request, const char *name, const char *value)
 {
     if (request->response)

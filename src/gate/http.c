@@ -448,7 +448,7 @@ static int open_front(struct gate *gate, struct front *front, const struct sc_ga
     front->gate = gate;
     front->tcp = listener->tcp;
     front->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, front, MHD_OPTION_LISTEN_SOCKET,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request, front, MHD_OPTION_LISTEN_SOCKET,
         listener->fd, MHD_OPTION_CONNECTION_LIMIT, gate->options->clients, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, front,
@@ -478,6 +478,8 @@ void http_close(struct gate *gate)
     TAILQ_FOREACH(request, &gate->requests, entry)
     {
         request->out_broken = true;
+        if (request->cut)
+            request->cut(request);
         body_wake(request);
     }
     for (size_t i = 0; i < gate->options->n_listeners; i++)

@@ -293,6 +293,7 @@ struct request {
     size_t (*feed)(struct request *request, const char *data, size_t len);
     void (*fed)(struct request *request);
     void (*more)(struct request *request); /* a stream may go on: its client took some, or a second passed */
+    void (*cut)(struct request *request);  /* its connection is not libmicrohttpd's any more: ends it */
     void *of_handler;
     void (*free_handler)(struct request *request);
 };
@@ -322,6 +323,8 @@ void answer_stream(struct request *request, unsigned status, const char *type);
 /* The same of a body whose size is known. */
 void answer_stream_of(struct request *request, unsigned status, const char *type, uint64_t size);
 /* More headers; after the answer. */
+/* 101, and then the connection's socket is the handler's. False: it was answered with a problem. */
+bool answer_upgrade(struct request *request, MHD_UpgradeHandler handler, void *userdata);
 void answer_header(struct request *request, const char *name, const char *value);
 /* Bytes, or an event with a JSON value, whose reference is taken. */
 void stream_bytes(struct request *request, const void *data, size_t len);

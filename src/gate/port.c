@@ -13,6 +13,7 @@
 struct passing {
     struct sc_buf head; /* of what is asked, until it has gone */
     bool is_sent;
+    struct port_tunnel *tunnel; /* once the program has agreed to another protocol */
     struct port_answer answer;
 };
 
@@ -20,6 +21,7 @@ static void free_passing(struct request *request)
 {
     struct passing *passing = request->of_handler;
     sc_buf_fini(&passing->head);
+    port_tunnel_free(passing->tunnel);
     free(passing);
     request->of_handler = NULL;
 }
@@ -74,14 +76,22 @@ static const char *field_of(const struct request *request, const char *name)
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+/* WebSockets are what is asked for so. */
+static bool wants_upgrade(const struct request *request, const char *method)
+{
+    const char *upgrade = field_of(request, "Upgrade"), *connection = field_of(request, "Connection");
+    return !strcmp(method, "GET") && upgrade && !strcasecmp(upgrade, "websocket") && connection &&
+           is_named(connection, "Upgrade");
+}
+
 static int write_head(struct request *request, struct sc_buf *head, unsigned port, const char *method,
                       const char *target)
 {
     struct fields fields = {head, field_of(request, "Connection"), 0};
     const char *length = field_of(request, "Content-Length");
     sc_buf_init(head, HEAD_MAX);
-    int r = sc_buf_printf(head, "%s %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: close\r\n", method,
-                          target, port);
+    int r = sc_buf_printf(head, "%s %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: %s\r\n", method, target,
+                          port, wants_upgrade(request, method) ? "Upgrade\r\nUpgrade: websocket" : "close");
     if (r == 0 && length)
         r = sc_buf_printf(head, "Content-Length: %s\r\n", length);
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_field, &fields);
@@ -106,7 +116,11 @@ static void on_credit(void *userdata)
 {
     struct request *request = userdata;
     send_head(request);
-    body_wake(request);
+    struct port_tunnel *tunnel = ((struct passing *)request->of_handler)->tunnel;
+    if (tunnel)
+        port_tunnel_room(tunnel);
+    else
+        body_wake(request);
 }
 
 /* ---- what is answered ---- */
@@ -116,6 +130,27 @@ static bool is_ours(const char *name)
 {
     return !strcasecmp(name, "Cache-Control") || !strcasecmp(name, "X-Content-Type-Options") ||
            !strcasecmp(name, "Content-Type") || !strcasecmp(name, "Date");
+}
+
+static void cut(struct request *request)
+{
+    port_tunnel_cut(((struct passing *)request->of_handler)->tunnel);
+}
+
+/* False: it was answered with a problem. */
+static bool answer_switched(struct request *request)
+{
+    struct passing *passing = request->of_handler;
+    passing->tunnel = port_tunnel_new(request);
+    if (!passing->tunnel) {
+        problem_begin(request, -ENOMEM);
+        return false;
+    }
+    request->cut = cut;
+    if (!port_tunnel_answer(passing->tunnel))
+        return false;
+    answer_header(request, "Upgrade", "websocket");
+    return true;
 }
 
 static void on_head(void *userdata)
@@ -129,7 +164,10 @@ static void on_head(void *userdata)
         if (!strcasecmp(name, "Connection"))
             connection = value;
     }
-    if (answer->state == PORT_WHOLE) {
+    if (answer->status == MHD_HTTP_SWITCHING_PROTOCOLS) {
+        if (!answer_switched(request))
+            return;
+    } else if (answer->state == PORT_WHOLE) {
         answer_empty(request, answer->status);
         if (type)
             answer_header(request, "Content-Type", type);
@@ -144,7 +182,12 @@ static void on_head(void *userdata)
 
 static void on_body(void *userdata, const uint8_t *data, size_t len)
 {
-    stream_bytes(userdata, data, len);
+    struct request *request = userdata;
+    struct port_tunnel *tunnel = ((struct passing *)request->of_handler)->tunnel;
+    if (tunnel)
+        port_tunnel_say(tunnel, data, len);
+    else
+        stream_bytes(request, data, len);
 }
 
 /* Nothing that still comes matters. */
@@ -188,7 +231,9 @@ static void on_done(void *userdata, const char *ok, size_t len, const json_t *er
     const char *kind = json_string_value(json_object_get(error, "kind"));
     (void)len;
     request->ask = NULL;
-    if (ok && request->answered && port_answer_end(&passing->answer) == 0)
+    if (passing->tunnel)
+        port_tunnel_end(passing->tunnel);
+    else if (ok && request->answered && port_answer_end(&passing->answer) == 0)
         stream_end(request);
     else if (!ok && !request->answered && kind && strcmp(kind, "file") != 0)
         problem_keeper(request, error);
@@ -230,6 +275,7 @@ void port_pass(struct request *request, const char *session, unsigned port, cons
         return;
     }
     port_answer_init(&passing->answer, !strcmp(method, "HEAD"));
+    passing->answer.may_upgrade = wants_upgrade(request, method);
     request->of_handler = passing;
     request->free_handler = free_passing;
     request->in_ended =

@@ -144,11 +144,14 @@ static int read_framing(struct port_answer *answer)
 static int end_of_head(struct port_answer *answer, const struct port_events *events, void *userdata)
 {
     int r = cut_head(answer);
-    if (r == 0 && answer->status == 101)
+    bool upgrades = answer->status == 101;
+    if (r == 0 && upgrades && !answer->may_upgrade)
         r = -EPROTO; /* nobody asked for that */
-    if (r == 0 && answer->status >= 200)
+    if (r == 0 && upgrades)
+        answer->state = PORT_TO_END;
+    else if (r == 0 && answer->status >= 200)
         r = read_framing(answer);
-    if (r == 0 && answer->status >= 200)
+    if (r == 0 && (upgrades || answer->status >= 200))
         events->head(userdata);
     answer->used = 0; /* before 200 another one follows */
     return r;

@@ -22,6 +22,7 @@ enum port_state {
 struct port_answer {
     enum port_state state;
     bool without_body; /* whatever its head says: it answers HEAD */
+    bool may_upgrade;  /* 101 is an answer: what follows is its body, to the end */
     unsigned status;   /* once its head is there */
     uint64_t left;
     size_t used; /* of `head`, or of a line's bytes so far */

@@ -5,7 +5,7 @@ import socket
 import threading
 
 import pytest
-from conftest import until
+from conftest import PATIENCE, until
 
 SERVER = r"""
 import http.server, json, os, socketserver, sys, time
@@ -14,6 +14,14 @@ class H(http.server.BaseHTTPRequestHandler):
     def do(self):
         path, length = self.path, int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
+        if path == "/ws":
+            self.close_connection = True
+            if self.headers.get("Upgrade") != "websocket" or self.headers.get("Connection") != "Upgrade": return self.wfile.write(b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")
+            self.wfile.write(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + self.headers["Sec-WebSocket-Key"].encode() + b"\r\n\r\nhello")
+            while data := self.connection.recv(65536):
+                if data.endswith(b"bye"): return self.wfile.write(b"last word")
+                self.connection.sendall(data.upper())
+            with open("/tmp/ended", "a") as f: return f.write("x")
         if path == "/raw": return self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\nto the end")
         if path == "/odd": return self.wfile.write(b"hello, I am no HTTP\r\n\r\n")
         if path == "/two": return self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
@@ -122,3 +130,66 @@ def test_nothing_else_can_be_reached(served):
     said = service.get(port + "/", tcp=True, headers={"Authorization": "Bearer " + service.key}).json()
     assert service.key not in json.dumps(said)
     service.get("/v1/sessions/nobody/ports/8080/").problem(404, "not_found", "session")
+
+
+class Raw:
+    """A client that upgrades its connection."""
+
+    def __init__(self, service, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(service.socket)
+        self.sock.sendall(("GET %s HTTP/1.1\r\nHost: snapcell\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
+                           "Sec-WebSocket-Key: abc\r\n\r\n" % path).encode())
+        self.head = self.read_to(b"\r\n\r\n").decode().lower()
+
+    def read_to(self, end):
+        data = b""
+        while not data.endswith(end):
+            byte = self.sock.recv(1)
+            assert byte, data
+            data += byte
+        return data
+
+    def read(self, size):
+        data = b""
+        while len(data) < size and (part := self.sock.recv(size - len(data))):
+            data += part
+        return data
+
+
+def test_websockets(served):
+    """Both ways at once, a megabyte each way, and an end from either side."""
+    service, port = served
+    raw = Raw(service, port + "/ws")
+    assert raw.head.startswith("http/1.1 101 ") and "sec-websocket-accept: abc" in raw.head and "upgrade: websocket" in raw.head, raw.head
+    assert raw.read(5) == b"hello"
+    raw.sock.sendall(b"abc")
+    assert raw.read(3) == b"ABC"
+    sender = threading.Thread(target=raw.sock.sendall, args=(b"y" * 1000000,))
+    sender.start()
+    assert raw.read(1000000) == b"Y" * 1000000
+    sender.join()
+    raw.sock.sendall(b"bye")
+    assert raw.read(100) == b"last word"
+    raw.sock.close()
+    session = port[:port.index("/ports")]
+    many = [Raw(service, port + "/ws") for _ in range(20)]
+    for raw in many:
+        raw.sock.close()
+    until(lambda: len(service.get(session + "/files//tmp/ended").body) >= 20, "the program's word of their ends")
+    # Whoever does not agree answers as always, and what was not asked for is not agreed to.
+    assert Raw(service, port + "/none").head.startswith("http/1.1 204 ")
+    assert service.get(port + "/ws").status == 400
+
+
+def test_the_service_ends_with_an_upgraded_connection_open(services):
+    service = services()
+    session = "/v1/sessions/" + service.post("/v1/sessions", service.cell()).json()["session"]
+    service.post(session + "/commands", {"command": ["/usr/bin/python3", "-c", SERVER], "background": True})
+    until(lambda: service.get(session + "/ports/8080/").status == 200, "the server inside")
+    raw = Raw(service, session + "/ports/8080/ws")
+    assert raw.read(5) == b"hello"
+    service("DELETE", session)
+    assert raw.read(1) == b""
+    assert service.end() == 0 and "ended by signal" not in service.said()

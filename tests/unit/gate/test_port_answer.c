@@ -112,6 +112,20 @@ static void test_ends_of_texts(void **state)
                      -EPROTO);
 }
 
+/* What follows 101 is everything that comes. */
+static void test_upgrade(void **state)
+{
+    static const struct port_events events = {on_head, on_body};
+    static const char text[] = "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\nabc";
+    (void)state;
+    heard[0] = '\0';
+    port_answer_init(&answer, false);
+    answer.may_upgrade = true;
+    assert_int_equal(port_answer_take(&answer, (const uint8_t *)text, sizeof text - 1, &events, NULL), 0);
+    assert_string_equal(heard, "101|Upgrade=websocket|Content-Length=1[abc]");
+    assert_int_equal(port_answer_end(&answer), 0);
+}
+
 static void test_too_large(void **state)
 {
     static const struct port_events events = {on_head, on_body};
@@ -126,9 +140,8 @@ static void test_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_ends_of_texts),
+        cmocka_unit_test(test_answers),       cmocka_unit_test(test_none),
+        cmocka_unit_test(test_ends_of_texts), cmocka_unit_test(test_upgrade),
         cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
