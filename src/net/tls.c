@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "net/authority.h"
+#include "net/roots.h"
 #include "net/rules.h"
 
 #define ROOTS_MAX (4 * 1024 * 1024)
@@ -110,18 +110,6 @@ static int prepare(void)
     return 0;
 }
 
-/* One that cannot be read is one less. Their number. */
-static int add_roots(X509_STORE *store, const char *text, size_t len)
-{
-    BIO *memory = BIO_new_mem_buf(text, (int)len);
-    int n = 0;
-    for (X509 *root; memory && (root = PEM_read_bio_X509(memory, NULL, NULL, NULL)); X509_free(root))
-        n += X509_STORE_add_cert(store, root) == 1;
-    BIO_free(memory);
-    ERR_clear_error();
-    return n;
-}
-
 static int read_roots(int fd)
 {
     struct stat st;
@@ -131,8 +119,8 @@ static int read_roots(int fd)
         r = -ENOMEM;
     if (r == 0 && pread(fd, text, (size_t)st.st_size, 0) != st.st_size)
         r = -EIO;
-    if (r == 0 && add_roots(SSL_CTX_get_cert_store(of_upstream), text, (size_t)st.st_size) == 0)
-        r = -EINVAL;
+    if (r == 0)
+        r = sc_roots_add(SSL_CTX_get_cert_store(of_upstream), text, (size_t)st.st_size);
     free(text);
     return r;
 }

@@ -13,6 +13,7 @@
 
 #include "net/authority.h"
 #include "net/note.h"
+#include "net/roots.h"
 
 static struct sc_authority *made(void)
 {
@@ -74,6 +75,39 @@ static void test_names(void **state)
     sc_authority_free(other);
 }
 
+static int verdict_of(X509_STORE *store, X509 *leaf)
+{
+    X509_STORE_CTX *context = X509_STORE_CTX_new();
+    X509_STORE_CTX_init(context, store, leaf, NULL);
+    X509_verify_cert(context);
+    int error = X509_STORE_CTX_get_error(context);
+    X509_STORE_CTX_free(context);
+    return error;
+}
+
+/* Certificates that are read when they are asked for: in a bundle of two, with what is none between them. */
+static void test_roots(void **state)
+{
+    (void)state;
+    char text[3 * SC_NET_AUTHORITY_MAX] = "";
+    static const char none[] = "words\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    struct sc_authority *one = made(), *two = made(), *other = made();
+    X509_STORE *store = X509_STORE_new();
+    assert_int_equal(sc_roots_add(store, "words", 5), -EINVAL);
+    assert_int_equal(sc_authority_pem(one, text, SC_NET_AUTHORITY_MAX), 0);
+    memcpy(text + strlen(text), none, sizeof none);
+    assert_int_equal(sc_authority_pem(two, text + strlen(text), SC_NET_AUTHORITY_MAX), 0);
+    assert_int_equal(sc_roots_add(store, text, strlen(text)), 0);
+    assert_int_equal(verdict_of(store, sc_authority_leaf(other, "a.example")),
+                     X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
+    assert_int_equal(verdict_of(store, sc_authority_leaf(two, "a.example")), X509_V_OK);
+    assert_int_equal(verdict_of(store, sc_authority_leaf(one, "a.example")), X509_V_OK);
+    X509_STORE_free(store);
+    sc_authority_free(one);
+    sc_authority_free(two);
+    sc_authority_free(other);
+}
+
 static void test_leaves_are_kept(void **state)
 {
     (void)state;
@@ -107,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_roots),
         cmocka_unit_test(test_leaves_are_kept),
         cmocka_unit_test(test_room),
     };
