@@ -48,11 +48,11 @@ TARGETS = [
 
 
 class Keeper:
-    """One of our own, with zygotes, that keeps at most `pool` cells ahead."""
+    """One of our own that keeps at most `pool` cells ahead."""
 
     def __init__(self, build, folder, pool):
         self.path = os.path.join(folder, "keeper-%d.sock" % pool)
-        self.process = subprocess.Popen([f"{build}/src/cli/snapcell", "keeper", "--socket", self.path, "--pool", str(pool), "--zygotes"],
+        self.process = subprocess.Popen([f"{build}/src/cli/snapcell", "keeper", "--socket", self.path, "--pool", str(pool)],
                                         stdin=subprocess.DEVNULL)
         until = time.monotonic() + PATIENCE_S
         while not os.path.exists(self.path):

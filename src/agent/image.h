@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define SC_IMAGE_MAGIC 0x5343454cu
-#define SC_IMAGE_VERSION 1
+#define SC_IMAGE_VERSION 2
 #define SC_IMAGE_FRESH_MAX 8
 #define SC_IMAGE_MASK_MAX 48
 #define SC_IMAGE_LOCK_MAX 12
@@ -45,6 +45,7 @@ struct sc_image {
     struct sc_image_mask masks[SC_IMAGE_MASK_MAX];
     struct sc_image_lock locks[SC_IMAGE_LOCK_MAX];
     struct sc_image_rlimit rlimits[SC_IMAGE_RLIMIT_MAX];
+    uint64_t zygote_tasks; /* RLIMIT_NPROC of a cell that can be forked; 0: as in rlimits */
     uint64_t landlock_fs, landlock_scoped;
     uint32_t filter, n_insns; /* struct sock_filter array */
     uint32_t forkable_filter,

@@ -3,15 +3,22 @@
  * Verified by: claims limits-*.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 
 #include "cell/enter.h"
+
+static rlim_t value_of(const struct sc_enter *enter, const struct sc_image_rlimit *limit)
+{
+    bool is_zygote = enter->boot.flags & SC_BOOT_FORKABLE && enter->image->zygote_tasks;
+    return is_zygote && limit->resource == RLIMIT_NPROC ? enter->image->zygote_tasks : limit->value;
+}
 
 int enter_limits(struct sc_enter *enter)
 {
     const struct sc_image *image = enter->image;
     for (uint32_t i = 0; i < image->n_rlimits; i++) {
-        rlim_t value = image->rlimits[i].value;
+        rlim_t value = value_of(enter, &image->rlimits[i]);
         struct rlimit both;
         enter->object = "resource limit";
         if (getrlimit((int)image->rlimits[i].resource, &both) < 0)

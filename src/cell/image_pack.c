@@ -82,6 +82,7 @@ static void pack_run(struct packer *packer, const struct sc_plan *plan, struct s
         image->rlimits[i] =
             (struct sc_image_rlimit){plan->rlimits[i].value, (uint32_t)plan->rlimits[i].resource, 0};
     image->n_rlimits = (uint32_t)plan->n_rlimits;
+    image->zygote_tasks = plan->zygote_tasks;
     image->filter = put(packer, plan->filter->insns, plan->filter->n_insns * sizeof(struct sock_filter));
     image->n_insns = plan->filter->n_insns;
     if (plan->forkable) {

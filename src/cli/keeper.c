@@ -33,7 +33,7 @@
 #define PATIENCE_NS (10 * SC_NS_PER_S)
 #define PAUSE_MS 20        /* while another one's keeper comes up or goes */
 #define ENVIRONMENT_MAX 64 /* entries; more than those that can be meant */
-#define DESCRIPTORS_OF_A_SESSION 64
+#define DESCRIPTORS_OF_A_CELL 64
 #define IDLE_LEAST SC_NS_PER_S
 #define IDLE_MOST (7 * 24 * 3600 * SC_NS_PER_S)
 
@@ -110,7 +110,7 @@ static int parse_admission(const struct sc_cli_args *args, struct sc_keeper_opti
                                                     .io_full = SC_PRESSURE_IO_FULL,
                                                     .load = SC_PRESSURE_LOAD,
                                                     .free = SC_PRESSURE_FREE};
-    options->zygotes = args->flags & SC_FLAG_ZYGOTES;
+    options->zygotes = !(args->flags & SC_FLAG_NO_ZYGOTES);
     options->audit_strict = args->flags & SC_FLAG_AUDIT_STRICT;
     int r = parse_audit_size(args->texts[SC_TEXT_AUDIT_SIZE], options, err);
     if (r == 0)
@@ -150,10 +150,10 @@ static int parse_options(const struct sc_cli_args *args, struct sc_keeper_option
 
 /* As many descriptors as its sessions may need, if the hard limit has them: a living cell takes about forty.
  * A session that finds none left is refused. */
-static void raise_descriptors(unsigned sessions)
+static void raise_descriptors(unsigned cells)
 {
     struct rlimit limit;
-    rlim_t wanted = SC_KEEPER_CLIENTS_MAX + 64 + (rlim_t)sessions * DESCRIPTORS_OF_A_SESSION;
+    rlim_t wanted = SC_KEEPER_CLIENTS_MAX + 64 + (rlim_t)cells * DESCRIPTORS_OF_A_CELL;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
         return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
@@ -197,7 +197,7 @@ int sc_cli_keeper(const struct sc_cli_args *args)
         return sc_cli_fail(&err);
     if (detach)
         (void)setsid(); /* it fails only for who leads a session already */
-    raise_descriptors(options.sessions + options.pool);
+    raise_descriptors(options.sessions + options.pool + (options.zygotes ? SC_KEEPER_SHAPES_MOST : 0));
     int r = sc_keeper_serve(&options, &err);
     /* Started by several at once: one serves, and that is what all of them wanted. */
     if (r == -EADDRINUSE && detach)

@@ -35,7 +35,7 @@ enum sc_cli_flag {
     SC_FLAG_MEMORY = 1 << 13,
     SC_FLAG_SAME_ONCE = 1 << 14,
     SC_FLAG_STOP_FIRST = 1 << 15,
-    SC_FLAG_ZYGOTES = 1 << 16,
+    SC_FLAG_NO_ZYGOTES = 1 << 16,
     SC_FLAG_FORKABLE = 1 << 17,
     SC_FLAG_E2B = 1 << 18,
     SC_FLAG_INHERIT_SECRETS = 1 << 19,

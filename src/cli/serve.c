@@ -75,8 +75,8 @@ static void pass_on(const struct sc_cli_args *args, struct sc_serve_wants *wants
         wants->passed[wants->n_passed++] = rows[i].option;
         wants->passed[wants->n_passed++] = args->texts[rows[i].text];
     }
-    if (args->flags & SC_FLAG_ZYGOTES)
-        wants->passed[wants->n_passed++] = "--zygotes";
+    if (args->flags & SC_FLAG_NO_ZYGOTES)
+        wants->passed[wants->n_passed++] = "--no-zygotes";
     if (args->flags & SC_FLAG_AUDIT_STRICT)
         wants->passed[wants->n_passed++] = "--audit-strict";
 }

@@ -14,6 +14,7 @@
 #define SC_KEEPER_GATES_MAX 256 /* connections of a gate */
 #define SC_KEEPER_POOL_STANDARD 4
 #define SC_KEEPER_POOL_MOST 64
+#define SC_KEEPER_SHAPES_MOST 16 /* of parked cells, each with a zygote */
 #define SC_KEEPER_RUNNING_MOST 1024
 #define SC_KEEPER_QUEUE_STANDARD 1024
 #define SC_KEEPER_QUEUE_MOST 100000
@@ -27,11 +28,11 @@ struct sc_keeper_options {
     unsigned queue;                     /* requests of tenants that wait for their turn */
     struct sc_pressure_bounds pressure; /* beyond them no more cells are handed out to tenants */
     int gate_fd;                        /* the door: docs/keeper.md, "Gates"; -1: no gate */
-    bool zygotes;                       /* parked cells are forks of an interpreter that is kept for it */
-    bool audit_strict;                  /* no work for tenants while the audit stream can not be written */
-    uint64_t audit_rotate;              /* bytes of a file of it */
-    const char *state;                  /* the state folder; NULL: sc_state_path. Used with a gate only */
-    void (*serving)(void);              /* called once, when clients can connect; or NULL */
+    bool zygotes; /* parked cells are forks of an interpreter that is kept for it, where one can be had */
+    bool audit_strict;     /* no work for tenants while the audit stream can not be written */
+    uint64_t audit_rotate; /* bytes of a file of it */
+    const char *state;     /* the state folder; NULL: sc_state_path. Used with a gate only */
+    void (*serving)(void); /* called once, when clients can connect; or NULL */
 };
 
 /* Serves until SIGTERM, SIGINT, SIGHUP or the idle time. 0: every session has been ended and nothing is left.

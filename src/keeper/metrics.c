@@ -99,19 +99,18 @@ static int put_histogram(struct sc_buf *text, const char *name, const char *labe
 
 static int put_starts(struct sc_buf *text, const struct counts *counts)
 {
+    char start[32];
     int r = head(text, "snapcell_starts_total", "counter",
-                 "Single runs by the cell they got: warm from the pool, cold made for them.");
-    if (r == 0)
-        r = sc_buf_printf(text,
-                          "snapcell_starts_total{start=\"warm\"} %" PRIu64
-                          "\nsnapcell_starts_total{start=\"cold\"} %" PRIu64 "\n",
-                          counts->warm, counts->cold);
+                 "Single runs by how they were started: in a cell that waited, by a fork, or cold.");
+    for (size_t i = 0; i < NOTES_STARTS && r == 0; i++)
+        r = sc_buf_printf(text, "snapcell_starts_total{start=\"%s\"} %" PRIu64 "\n", SC_START_NAMES[i],
+                          counts->starts[i]);
     if (r == 0)
         r = head(text, "snapcell_start_seconds", "histogram", "From a single run's turn to its hand-over.");
-    if (r == 0)
-        r = put_histogram(text, "snapcell_start_seconds", "start=\"cold\",", &counts->start[0]);
-    if (r == 0)
-        r = put_histogram(text, "snapcell_start_seconds", "start=\"warm\",", &counts->start[1]);
+    for (size_t i = 0; i < NOTES_STARTS && r == 0; i++) {
+        snprintf(start, sizeof start, "start=\"%s\",", SC_START_NAMES[i]);
+        r = put_histogram(text, "snapcell_start_seconds", start, &counts->start[i]);
+    }
     if (r == 0)
         r = head(text, "snapcell_queue_seconds", "histogram", "Single runs' waiting for their turn.");
     return r < 0 ? r : put_histogram(text, "snapcell_queue_seconds", "", &counts->queue);

@@ -255,10 +255,8 @@ static void count_result(const struct call *call, const struct sc_result *result
         count_denial(counts, &result->denials[i]);
     if (call->request.verb != SC_KEEPER_ONCE)
         return;
-    bool warm = result->start == SC_START_WARM;
-    counts->warm += warm;
-    counts->cold += !warm;
-    observe(&counts->start[warm], result->usage.start_ns);
+    counts->starts[result->start]++;
+    observe(&counts->start[result->start], result->usage.start_ns);
     observe(&counts->queue, call->session->queued_ns);
 }
 

@@ -19,6 +19,7 @@ struct caller;
 #define NOTES_BUCKETS 14
 #define NOTES_DENIALS 64
 #define NOTES_STATUSES (SC_STATUS_SANDBOX_ERROR + 1)
+#define NOTES_STARTS (SC_START_FORK + 1)
 
 struct histogram {
     uint64_t counts[NOTES_BUCKETS]; /* below each of NOTES_BOUNDS_MS, and all others */
@@ -30,9 +31,9 @@ extern const double NOTES_BOUNDS_MS[NOTES_BUCKETS - 1];
 struct counts {
     uint64_t too_many, overloaded, late, unauthorized, forbidden;
     uint64_t results[NOTES_STATUSES];
-    uint64_t warm, cold; /* single runs: in a cell that waited, in one made for it */
-    struct histogram
-        start[2]; /* of single runs, cold and warm: request to hand-over, without waiting for a turn */
+    /* Of single runs, by enum sc_start; their time from request to hand-over, without waiting for a turn. */
+    uint64_t starts[NOTES_STARTS];
+    struct histogram start[NOTES_STARTS];
     struct histogram queue; /* waiting for a turn */
     uint64_t sessions_started;
     struct denial_count {

@@ -112,12 +112,13 @@ void once_refused(struct call *call)
 }
 
 /* That memory ran out for it is no reason to lose the result. */
-static void tell_template(const struct shape *shape, struct sc_result *result)
+static void tell_shape(const struct keeper_session *session, struct sc_result *result)
 {
-    const char *trouble = shape->pool ? sc_pool_trouble(shape->pool) : NULL;
+    const struct shape *shape = session->shape;
+    const char *trouble = shape_trouble(shape, session);
     if (shape->spec.template)
         result->template = strdup(shape->spec.template);
-    if (trouble && result->start == SC_START_COLD)
+    if (trouble)
         result->trouble = strdup(trouble);
 }
 
@@ -144,7 +145,7 @@ void once_done(struct call *call, struct sc_result *result)
     result->start = session->start;
     result->parked_ns = session->parked_ns;
     result->zygote_age_ns = session->zygote_age_ns;
-    tell_template(session->shape, result);
+    tell_shape(session, result);
     /* All that passed from the request to the hand-over. */
     result->usage.start_ns += result->usage.queue_ns + session->before_ns;
     result->usage.queue_ns = session->queued_ns;

@@ -60,7 +60,7 @@ struct keeper {
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
     TAILQ_HEAD(, shape) shapes;
-    struct event *refill;
+    struct event *refill, *hatch; /* warm.c: cells that wait; zygotes that do not */
     unsigned n_peers, n_gates, n_sessions, n_shapes;
     uid_t uid;
 };
@@ -402,7 +402,8 @@ struct shape {
     struct sc_works *works;
     struct sc_spec fork_spec; /* the same, forkable: of its zygotes */
     struct sc_plan *fork_plan;
-    struct sc_works *fork_works;
+    struct sc_works *fork_works; /* NULL: none are wanted, or fork_err tells why there are none */
+    struct sc_err fork_err;
     struct sc_prelude prelude; /* that the pool's interpreters load */
     bool is_own_prelude;       /* all of it is the template's */
     bool is_noted;             /* its trouble stands in the store */
@@ -420,6 +421,8 @@ void shape_let_go(struct shape *shape); /* one user less; NULL is fine */
 /* A parked cell, or NULL. */
 struct sc_session *shape_take(struct shape *shape, const struct sc_session_options *options,
                               const struct sc_session_events *events, struct sc_pool_origin *ret_origin);
+/* Why a run of this shape was not served by a fork, or cold; NULL: it was, or there is nothing to tell. */
+const char *shape_trouble(const struct shape *shape, const struct keeper_session *session);
 unsigned warm_parked(const struct keeper *keeper); /* cells of all pools */
 int warm_open(struct keeper *keeper);
 void warm_close(struct keeper *keeper); /* after the sessions */

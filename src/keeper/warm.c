@@ -17,7 +17,6 @@
 #include "snap/shape.h"
 #include "snap/shelf.h"
 
-#define SHAPES_MOST 16
 #define QUIET_NS (2 * SC_NS_PER_MS)
 #define PRESSED_NS (1 * SC_NS_PER_S) /* between two looks at a machine that is pressed */
 /* A template shows the files of the host's that were copied into it: not for ever. */
@@ -86,12 +85,45 @@ static void tell_store(struct shape *shape)
     (void)sc_shelf_note(shape->spec.template, trouble, &err);
 }
 
+static bool has_one_loading(const struct keeper *keeper, const struct tenant *tenant)
+{
+    const struct shape *shape;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        if (shape->tenant == tenant && sc_pool_is_loading(shape->pool))
+            return true;
+    }
+    return false;
+}
+
+/* Zygotes that are missed, whether or not anything else is under way: for each tenant one at a time. */
+static void hatch(evutil_socket_t fd, short what, void *userdata)
+{
+    struct keeper *keeper = userdata;
+    struct shape *shape;
+    (void)fd;
+    (void)what;
+    if (admission_is_pressed(keeper))
+        return;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        struct sc_err err = {0};
+        if (!sc_pool_lacks_zygote(shape->pool) || has_one_loading(keeper, shape->tenant))
+            continue;
+        (void)sc_pool_make_zygote(shape->pool, &err); /* results tell why not */
+        arm_pool(shape);
+    }
+}
+
 static void step_pool(evutil_socket_t fd, short what, void *userdata)
 {
     struct shape *shape = userdata;
     (void)fd;
     (void)what;
+    bool was_loading = sc_pool_is_loading(shape->pool);
     sc_pool_step(shape->pool);
+    if (was_loading && !sc_pool_is_loading(shape->pool))
+        arm(shape->keeper->hatch, sc_now_ns()); /* the next of this tenant's */
     tell_store(shape);
     arm_pool(shape);
     if (sc_pool_is_short(shape->pool) || admission_is_pressed(shape->keeper))
@@ -274,7 +306,8 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
 int warm_open(struct keeper *keeper)
 {
     keeper->refill = evtimer_new(keeper->base, refill, keeper);
-    return keeper->refill ? 0 : -ENOMEM;
+    keeper->hatch = evtimer_new(keeper->base, hatch, keeper);
+    return keeper->refill && keeper->hatch ? 0 : -ENOMEM;
 }
 
 void warm_close(struct keeper *keeper)
@@ -284,7 +317,9 @@ void warm_close(struct keeper *keeper)
         drop(shape); /* NOLINT(clang-analyzer-unix.Malloc): drop() takes it out of the list first */
     if (keeper->refill)
         event_free(keeper->refill);
-    keeper->refill = NULL;
+    if (keeper->hatch)
+        event_free(keeper->hatch);
+    keeper->refill = keeper->hatch = NULL;
 }
 
 /* ---- shapes ---- */
@@ -351,15 +386,21 @@ struct wish {
     const struct sc_strv *imports;
 };
 
-/* Where a zygote cannot be had, the pool does without. The spec has been checked. */
+/* Where a zygote cannot be had, the pool does without, and results tell why. The spec has been checked. */
 static void make_fork_works(struct shape *shape)
 {
-    struct sc_err err = {0};
-    if (sc_spec_copy(&shape->spec, &shape->fork_spec) < 0)
+    struct sc_err *err = &shape->fork_err;
+    int r = sc_spec_copy(&shape->spec, &shape->fork_spec);
+    if (r < 0) {
+        (void)sc_err_sys(err, r, "zygote");
         return;
+    }
     shape->fork_spec.forkable = shape->fork_spec.zygote = true;
-    if (sc_plan_make(&shape->fork_spec, &shape->host, &shape->fork_plan, &err) == 0)
-        (void)sc_works_new(shape->fork_plan, &shape->fork_works, &err);
+    r = sc_plan_make(&shape->fork_spec, &shape->host, &shape->fork_plan, err);
+    if (r == 0)
+        r = sc_works_new(shape->fork_plan, &shape->fork_works, err);
+    if (r < 0)
+        (void)sc_err_wrap(err, r, "zygote");
 }
 
 static int make_prelude(struct shape *shape, const struct wish *wish, struct sc_err *err)
@@ -424,7 +465,7 @@ static struct shape *find(const struct wish *wish, const char *key)
 /* May a new shape of this tenant's take this one's place? */
 static bool gives_way(const struct keeper *keeper, const struct shape *shape, const struct tenant *tenant)
 {
-    unsigned share = SHAPES_MOST / count_tenants(keeper, tenant);
+    unsigned share = SC_KEEPER_SHAPES_MOST / count_tenants(keeper, tenant);
     if (shape->tenant == tenant)
         return true;
     return holding_of(keeper, tenant).shapes < share && holding_of(keeper, shape->tenant).shapes > share;
@@ -446,7 +487,7 @@ static void forget_old(struct keeper *keeper)
 static void make_place(struct keeper *keeper, const struct tenant *tenant)
 {
     struct shape *shape, *oldest = NULL;
-    if (keeper->n_shapes < SHAPES_MOST)
+    if (keeper->n_shapes < SC_KEEPER_SHAPES_MOST)
         return;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
@@ -474,7 +515,7 @@ static int get_pooled(const struct wish *wish, const struct sc_spec *spec, struc
         make_place(keeper, wish->caller->tenant);
     if (!key)
         r = sc_err_sys(err, -ENOMEM, "shape");
-    else if (*ret_shape || keeper->n_shapes >= SHAPES_MOST)
+    else if (*ret_shape || keeper->n_shapes >= SC_KEEPER_SHAPES_MOST)
         free(key);
     else
         r = make_shape(wish, &of_shape, key, ret_shape, err);
@@ -518,6 +559,18 @@ struct sc_session *shape_take(struct shape *shape, const struct sc_session_optio
     if (!shape->pool)
         return NULL;
     struct sc_session *session = sc_pool_take(shape->pool, options, events, ret_origin);
+    if (!session && sc_pool_lacks_zygote(shape->pool))
+        arm(shape->keeper->hatch, sc_now_ns());
     arm_pool(shape);
     return session;
+}
+
+const char *shape_trouble(const struct shape *shape, const struct keeper_session *session)
+{
+    if (!shape->pool || session->zygote_age_ns)
+        return NULL;
+    const char *trouble = session->start == SC_START_COLD ? sc_pool_trouble(shape->pool) : NULL;
+    if (!trouble && *shape->fork_err.message)
+        trouble = shape->fork_err.message;
+    return trouble ? trouble : sc_pool_fork_trouble(shape->pool);
 }

@@ -115,6 +115,7 @@ struct sc_plan {
         landlock_scoped; /* what the ruleset handles at this host's ABI; 0: no Landlock */
     struct sc_plan_rlimit rlimits[SC_PLAN_RLIMIT_MAX];
     size_t n_rlimits;
+    uint64_t zygote_tasks; /* RLIMIT_NPROC of the cell of a zygote; 0: as rlimits say */
     struct sc_plan_cgroup cgroup[SC_PLAN_CGROUP_MAX];
     size_t n_cgroup;
 

@@ -128,6 +128,7 @@ static void add_rlimit(struct sc_plan *plan, int resource, uint64_t value)
 }
 
 #define NPROC_BEHIND 16
+#define KIN_MAX 256 /* cells that are below one at most */
 
 static void plan_rlimits(struct sc_plan *plan)
 {
@@ -138,9 +139,13 @@ static void plan_rlimits(struct sc_plan *plan)
     add_rlimit(plan, RLIMIT_STACK, 8 * SC_MIB);
     /* A second wall a little behind pids.max, which counts its refusals; alone where there is no such group.
      * Where agent and program share an id the agent counts too. */
-    add_rlimit(plan, RLIMIT_NPROC,
-               limits->tasks + (plan->agent_shares_uid ? 1 : 0) +
-                   (has(plan, SC_CTL_PIDS) ? NPROC_BEHIND : 0));
+    uint64_t tasks =
+        limits->tasks + (plan->agent_shares_uid ? 1 : 0) + (has(plan, SC_CTL_PIDS) ? NPROC_BEHIND : 0);
+    add_rlimit(plan, RLIMIT_NPROC, tasks);
+    /* The kernel counts with a zygote's processes those of the cells below it. Where a group counts its own,
+     * it may start one more for as long as there is room for one more cell. */
+    if (plan->zygote && has(plan, SC_CTL_PIDS))
+        plan->zygote_tasks = tasks * KIN_MAX;
     add_rlimit(plan, RLIMIT_MEMLOCK, 8 * SC_MIB);
     add_rlimit(plan, RLIMIT_MSGQUEUE, 800 * 1024);
     add_rlimit(plan, RLIMIT_SIGPENDING, 4096);

@@ -147,8 +147,8 @@ struct sc_result {
     uint64_t parked_ns;     /* of a warm start: how long the cell had waited */
     uint64_t zygote_age_ns; /* of what it was forked from; 0: it was not forked */
     char *template;         /* that the request named, or NULL */
-    char *trouble; /* why that template's cells cannot wait with its prelude loaded, or NULL. Said from inside
-                    */
+    char *trouble; /* why no cell of its kind waits with its prelude loaded, or by a fork; or NULL. May be
+                      said from inside */
 };
 
 void sc_result_init(struct sc_result *result, uint64_t stdout_max, uint64_t stderr_max);

@@ -41,6 +41,17 @@ void sc_nursery_fini(struct sc_nursery *nursery)
     nursery->trouble = NULL;
 }
 
+static void note_trouble(struct sc_nursery *nursery, const char *trouble)
+{
+    free(nursery->trouble);
+    nursery->trouble = trouble ? strdup(trouble) : NULL;
+}
+
+const char *sc_nursery_trouble(const struct sc_nursery *nursery)
+{
+    return nursery->trouble;
+}
+
 /* ---- its end ---- */
 
 void sc_nursery_retire(struct sc_nursery *nursery)
@@ -69,13 +80,22 @@ static void close_childless(struct sc_nursery *nursery)
     }
 }
 
+static const char *why_lost(const struct sc_zygote *zygote, int prepared)
+{
+    const char *said = prepared == -EBADMSG ? sc_session_trouble(zygote->session) : NULL;
+    if (said)
+        return said;
+    if (zygote->lost >= SC_ZYGOTE_LOST)
+        return "zygote: none of its last forks lived to be ready";
+    return zygote->serves ? "zygote: it has died" : "zygote: it died before it could be forked";
+}
+
 /* It did not get so far, or died: its cells end with it. */
 static void lose(struct sc_nursery *nursery, int prepared, uint64_t now)
 {
-    const char *trouble = prepared == -EBADMSG ? sc_session_trouble(nursery->zygote.session) : NULL;
-    free(nursery->trouble);
-    nursery->trouble = trouble ? strdup(trouble) : NULL;
-    nursery->is_barren = trouble && !strncmp(trouble, SC_NOT_FORKABLE, strlen(SC_NOT_FORKABLE));
+    const char *trouble = why_lost(&nursery->zygote, prepared);
+    nursery->is_barren = !strncmp(trouble, SC_NOT_FORKABLE, strlen(SC_NOT_FORKABLE));
+    note_trouble(nursery, trouble);
     nursery->pause_ns =
         sc_min_u64(sc_max_u64(2 * nursery->pause_ns, SC_ZYGOTE_PAUSE_MIN_NS), SC_ZYGOTE_PAUSE_MAX_NS);
     nursery->pause_end_ns = now + nursery->pause_ns;
@@ -97,8 +117,7 @@ static void take_ready(struct sc_nursery *nursery, uint64_t now)
     nursery->zygote.serves = true;
     nursery->zygote.since_ns = now;
     nursery->pause_ns = 0;
-    free(nursery->trouble);
-    nursery->trouble = NULL;
+    note_trouble(nursery, NULL);
 }
 
 void sc_nursery_step(struct sc_nursery *nursery, uint64_t now)
@@ -171,6 +190,8 @@ int sc_nursery_begin(struct sc_nursery *nursery, struct sc_err *err)
     if (r < 0) {
         sc_session_close(session);
         nursery->pause_end_ns = sc_now_ns() + SC_ZYGOTE_PAUSE_MAX_NS;
+        (void)sc_err_wrap(err, r, "zygote");
+        note_trouble(nursery, err->message);
         return r;
     }
     nursery->zygote = (struct sc_zygote){.session = session, .since_ns = sc_now_ns()};

@@ -42,7 +42,7 @@ struct sc_nursery {
     unsigned n_retired;
     uint64_t pause_ns, pause_end_ns;
     bool is_barren; /* it can never be forked here */
-    char *trouble; /* why the last one does not serve, said from inside; NULL: it does, or nobody knows yet */
+    char *trouble;  /* sc_nursery_trouble */
 };
 
 void sc_nursery_init(struct sc_nursery *nursery, const struct sc_nursery_options *options, int epoll);
@@ -63,6 +63,9 @@ int sc_nursery_bear(struct sc_nursery *nursery, const struct sc_session_options 
 /* How a fork of the present zygote fared. */
 void sc_nursery_note(struct sc_nursery *nursery, bool is_well);
 uint64_t sc_nursery_age_ns(const struct sc_nursery *nursery);
+/* Why there is none that serves, in words for people, maybe said from inside; NULL: there is one, or nobody
+ * knows yet. */
+const char *sc_nursery_trouble(const struct sc_nursery *nursery);
 /* Nobody needs it for now. */
 void sc_nursery_retire(struct sc_nursery *nursery);
 

@@ -83,6 +83,11 @@ const char *sc_pool_trouble(const struct sc_pool *pool)
     return pool->trouble;
 }
 
+const char *sc_pool_fork_trouble(const struct sc_pool *pool)
+{
+    return sc_nursery_trouble(&pool->nursery);
+}
+
 /* Takes what the cell has told. False: it is gone. */
 static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
 {
@@ -326,6 +331,21 @@ int sc_pool_make(struct sc_pool *pool, struct sc_err *err)
     else
         pool->n_cells++;
     return r;
+}
+
+bool sc_pool_lacks_zygote(const struct sc_pool *pool)
+{
+    return pool->wanted >= sc_min_u64(2, pool->options.most) && sc_nursery_is_empty(&pool->nursery);
+}
+
+int sc_pool_make_zygote(struct sc_pool *pool, struct sc_err *err)
+{
+    return sc_nursery_begin(&pool->nursery, err);
+}
+
+bool sc_pool_is_loading(const struct sc_pool *pool)
+{
+    return sc_nursery_is_loading(&pool->nursery);
 }
 
 void sc_pool_give_up(struct sc_pool *pool)

@@ -57,12 +57,19 @@ struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_op
                                 const struct sc_session_events *events, struct sc_pool_origin *ret_origin);
 /* What failed when the last cell loaded its prelude, with its traceback, said from inside; NULL: nothing. */
 const char *sc_pool_trouble(const struct sc_pool *pool);
+/* Why its cells are no forks although they should be; NULL: they are, or nobody knows yet. */
+const char *sc_pool_fork_trouble(const struct sc_pool *pool);
 /* Of a cell that was taken as a FORK: did it live to be one? */
 void sc_pool_note_fork(struct sc_pool *pool, bool is_well);
 /* Is it time to make one more? */
 bool sc_pool_is_short(const struct sc_pool *pool);
 /* Makes one, or the zygote that it shall be a fork of; returns before it is ready. */
 int sc_pool_make(struct sc_pool *pool, struct sc_err *err);
+/* It was asked for more than once and has no zygote although it could: that does not wait for quiet, as cells
+ * that are forked take less time from others than those that are started. */
+bool sc_pool_lacks_zygote(const struct sc_pool *pool);
+int sc_pool_make_zygote(struct sc_pool *pool, struct sc_err *err); /* returns before it serves */
+bool sc_pool_is_loading(const struct sc_pool *pool);               /* a zygote */
 /* Gives up the oldest cell, for the sake of another pool, and wants one less. */
 void sc_pool_give_up(struct sc_pool *pool);
 void sc_pool_retire(struct sc_pool *pool);           /* its zygote, until it is needed again */

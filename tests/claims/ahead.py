@@ -12,7 +12,7 @@ import time
 
 START = os.environ.get("SNAPCELL_CLAIMS_START", "")
 # keeper's options for each kind.
-KEEPERS = {"started": [], "forked": ["--zygotes"]}
+KEEPERS = {"started": ["--no-zygotes"], "forked": []}
 
 # Claims, or one case of them, that are not about such cells, with the reasons.
 NOT_HERE = {

@@ -31,9 +31,9 @@ done
 class Keeper:
     """A keeper of this test's own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.socket = os.path.join(folder, "keeper.sock")
-        self.process = subprocess.Popen([SNAPCELL, "keeper", "--socket", self.socket], stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen([SNAPCELL, "keeper", "--socket", self.socket, *options], stdin=subprocess.DEVNULL)
         assert wait_for(lambda: os.path.exists(self.socket), 20)
 
     def say(self, verb, *args, **more):
@@ -84,6 +84,15 @@ def keeper():
         one.end()
 
 
+@pytest.fixture(params=["forked", "started"])
+def warm_keeper(request):
+    with tempfile.TemporaryDirectory(prefix="claims-") as folder:
+        one = Keeper(folder, *([] if request.param == "forked" else ["--no-zygotes"]))
+        one.forks = request.param == "forked"
+        yield one
+        one.end()
+
+
 @claim("session-walls", "A command in a session, the first or a later one, has ids, capabilities, limits, mounts and "
        "filter of the program of a run.", ["program_ids", "capabilities", "filter", "limits"])
 def test_walls(keeper):
@@ -98,26 +107,31 @@ def test_walls(keeper):
 
 @claim("warm-walls", "A program in a cell that waited for it has ids, capabilities, limits, mounts and filter of one in a cell made for "
        "it, and no more; it is alone there.", ["program_ids", "capabilities", "filter", "limits"])
-def test_walls_of_a_warm_cell(keeper):
+def test_walls_of_a_warm_cell(warm_keeper):
     def once(code):
-        ran = keeper.run_warm("--bash", "-c", code)
-        return ran["start"]["kind"], ran["stdout"]
+        ran = warm_keeper.run_warm("--bash", "-c", code)
+        return ran["start"], ran["stdout"]
 
     def warm(code):
         for _ in range(200):
-            kind, said = once(code)
-            if kind == "warm":
+            start, said = once(code)
+            if start["kind"] == "warm" and ("zygote_age_ms" in start) == warm_keeper.forks:
                 return said
             time.sleep(0.1)
         raise AssertionError("no cell was ever there ahead")
 
     code = "bash -c '%s'" % SELF.replace("'", "'\\''")
-    kind, cold = once(code)
-    assert kind == "cold" and "Seccomp:\t2\n" in cold and "CapBnd:\t0000000000000000\n" in cold, cold
-    assert warm(code) == cold
+    start, cold = once(code)
+    assert start == {"kind": "cold"} and "Seccomp:\t2\n" in cold and "CapBnd:\t0000000000000000\n" in cold, cold
+    # A fork has its zygote's filter too, below its own.
+    more = warm_keeper.forks
+    assert "Seccomp_filters:\t1\n" in cold, cold
+    assert warm(code) == cold.replace("Seccomp_filters:\t1\n", "Seccomp_filters:\t%d\n" % (1 + more))
     assert warm("unshare -U true; echo $?") == "1\n"
-    # Nobody else's processes, and the first of its own kind in each cell.
-    assert once("echo x >/tmp/mark; echo /proc/[0-9]* $$")[1] == warm("ls /tmp; echo /proc/[0-9]* $$")
+    # Nobody else's processes and files: process 1, a shepherd if it is the cell's own, and itself.
+    for code in ("echo x >/tmp/mark; echo /proc/[0-9]* $$", "ls /tmp; echo /proc/[0-9]* $$"):
+        *processes, own = warm(code).split()
+        assert len(processes) == 3 - more and {"/proc/1", "/proc/" + own} <= set(processes), processes
 
 
 @claim("session-filter", "What the filter refuses a program it refuses a session's command, and the command's result says so.",

@@ -42,9 +42,9 @@ def test_counters(keeper, spec):
         told = metrics(boss)
         assert told['snapcell_results_total{status="ok"}'] == told['snapcell_results_total{status="error"}'] == 1
         assert told['snapcell_refused_total{kind="forbidden"}'] == told['snapcell_refused_total{kind="unauthorized"}'] == 1
-        starts = [told['snapcell_starts_total{start="%s"}' % x] for x in ("warm", "cold")]
+        starts = [told['snapcell_starts_total{start="%s"}' % x] for x in ("warm", "fork", "cold")]
         assert sum(starts) == 2
-        for kind, count in zip(("warm", "cold"), starts):
+        for kind, count in zip(("warm", "fork", "cold"), starts):
             assert told['snapcell_start_seconds_bucket{start="%s",le="+Inf"}' % kind] == count
             assert told['snapcell_start_seconds_count{start="%s"}' % kind] == count
         assert told['snapcell_start_seconds_sum{start="cold"}'] > 0

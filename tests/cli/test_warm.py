@@ -56,13 +56,19 @@ def keeper(keepers):
     return keepers()
 
 
+@pytest.fixture
+def starting(keepers):
+    """A keeper whose cells wait with interpreters of their own; test_warm_forks.py has the same of forks."""
+    return keepers("--no-zygotes")
+
+
 @pytest.mark.parametrize("language", sorted(PRINTS))
-def test_warm_and_cold_tell_the_same(keeper, language):
+def test_warm_and_cold_tell_the_same(starting, language):
     options = ("--env", "GIVEN=a=b c")
-    cold = run(keeper, language, PRINTS[language], *options)
+    cold = run(starting, language, PRINTS[language], *options)
     assert cold["start"] == {"kind": "cold"}
     assert cold["stdout"].startswith("hello a=b c /")
-    assert told(warm(keeper, language, PRINTS[language], *options)) == told(cold)
+    assert told(warm(starting, language, PRINTS[language], *options)) == told(cold)
 
 
 def test_as_without_a_keeper(keeper):
@@ -72,23 +78,23 @@ def test_as_without_a_keeper(keeper):
     assert told(alone) == told(warm(keeper, "python", code, "--env", "GIVEN=1"))
 
 
-def test_restricted(keeper):
+def test_restricted(starting):
     code = "x = 6\nprint(x)\nx * 7"
-    cold = run(keeper, "python", code, "--mode", "restricted")
+    cold = run(starting, "python", code, "--mode", "restricted")
     assert cold["start"]["kind"] == "cold" and cold["status"] == "ok"
-    assert told(warm(keeper, "python", code, "--mode", "restricted")) == told(cold)
-    blocked = warm(keeper, "python", "open('/etc/passwd')", "--mode", "restricted")
+    assert told(warm(starting, "python", code, "--mode", "restricted")) == told(cold)
+    blocked = warm(starting, "python", "open('/etc/passwd')", "--mode", "restricted")
     assert blocked["status"] == "error"
 
 
 @pytest.mark.parametrize("language", sorted(READS))
-def test_files_and_stdin(keeper, language, tmp_path):
+def test_files_and_stdin(starting, language, tmp_path):
     source = tmp_path / "source.txt"
     source.write_text("in a file")
     options = ("--file", "%s:sub/in.txt" % source)
-    cold = run(keeper, language, READS[language], *options, input=b"and stdin\n")
+    cold = run(starting, language, READS[language], *options, input=b"and stdin\n")
     assert cold["stdout"].split() == "in a file and stdin".split(), cold
-    assert told(warm(keeper, language, READS[language], *options, input=b"and stdin\n")) == told(cold)
+    assert told(warm(starting, language, READS[language], *options, input=b"and stdin\n")) == told(cold)
 
 
 def test_the_work_folder_holds_what_was_given_and_nothing_else(keeper, tmp_path):
@@ -227,13 +233,13 @@ def test_what_once_refuses(keeper, more, field):
         assert field in json.dumps(wire.ask(**once(keeper, "1", **more))["error"])
 
 
-def test_a_burst_falls_to_cells_made_for_it(keeper):
-    warm(keeper, "python", "1")
+def test_a_burst_falls_to_cells_made_for_it(starting):
+    warm(starting, "python", "1")
     kinds = []
 
     def ask(number):
-        with Wire(keeper) as wire:
-            result = wire.ask(**once(keeper, "import os; print(%d, os.environ['N'])" % number, env={"N": str(number)}))["ok"]
+        with Wire(starting) as wire:
+            result = wire.ask(**once(starting, "import os; print(%d, os.environ['N'])" % number, env={"N": str(number)}))["ok"]
             assert result["stdout"] == "%d %d\n" % (number, number), result
             kinds.append(result["start"]["kind"])
 
@@ -242,7 +248,7 @@ def test_a_burst_falls_to_cells_made_for_it(keeper):
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert len(kinds) == 30 and "cold" in kinds
+    assert len(kinds) == 30 and "cold" in kinds and "fork" not in kinds
 
 
 def test_a_client_that_goes_takes_its_run_along(keeper):
@@ -266,18 +272,18 @@ def busy(pid):
         return []
 
 
-def test_a_parked_cell_that_dies_is_replaced(keeper):
-    warm(keeper, "python", "1")
+def test_a_parked_cell_that_dies_is_replaced(starting):
+    warm(starting, "python", "1")
     until = time.monotonic() + PATIENCE
-    while not keeper.cells():
+    while not starting.cells():
         assert time.monotonic() < until
         time.sleep(0.05)
-    for pid in keeper.cells():
+    for pid in starting.cells():
         try:
             os.kill(pid, 9)
         except ProcessLookupError:
             pass
-    result = run(keeper, "python", "print(2)")
+    result = run(starting, "python", "print(2)")
     assert (result["status"], result["stdout"]) == ("ok", "2\n"), result
 
 
@@ -293,12 +299,12 @@ def settled(keeper):
     return last
 
 
-def test_200_runs_leave_nothing(keeper):
-    with Wire(keeper) as wire:
+def test_200_runs_leave_nothing(starting):
+    with Wire(starting) as wire:
         def run_100():
             for i in range(100):
-                assert wire.ask(**once(keeper, "print(%d)" % i))["ok"]["stdout"] == "%d\n" % i
-            return settled(keeper)
+                assert wire.ask(**once(starting, "print(%d)" % i))["ok"]["stdout"] == "%d\n" % i
+            return settled(starting)
 
         before, after = run_100(), run_100()
     # The control groups of the last eight ended cells may still be held. One descriptor a run would be a hundred.
@@ -306,7 +312,7 @@ def test_200_runs_leave_nothing(keeper):
 
 
 def test_its_end_leaves_nothing(keepers):
-    keeper = keepers()
+    keeper = keepers("--no-zygotes")
     warm(keeper, "python", "1")
     time.sleep(0.3)
     cells = keeper.cells()

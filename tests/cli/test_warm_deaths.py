@@ -9,7 +9,7 @@ import time
 import pytest
 from conftest import PATIENCE
 from test_warm import once, run, warm
-from wire import Wire
+from wire import CANCEL, Wire, frame
 
 SAYS = "import time\nprint('begun', flush=True)\ntime.sleep(%s)\nprint('done')"
 
@@ -39,15 +39,36 @@ def await_state(pids, fits):
         time.sleep(0.01)
 
 
+def is_zygote(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return b"--zygote" in f.read().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def with_forks(cells):
+    """The zygote's cell is none that waits. Its forks have agents of their own, and its shepherd; which agent has which fork is
+    not told here."""
+    found = [cell for cell in cells if len(cell) != 1 and not (len(cell) > 2 and is_zygote(cell[2]))]
+    agents = [cell[0] for cell in cells if len(cell) == 1]
+    forks = [(cell[1], pid) for cell in cells if len(cell) > 2 and is_zygote(cell[2]) for pid in cell[3:]]
+    if len(agents) != len(forks):
+        return None  # one is being made, or is on its way out
+    return found + [[agent, *fork] for agent, fork in zip(agents, forks)]
+
+
 def look(keeper):
-    """Each of its cells as a list of (process, state, processor time), process 1 first: agent, shepherd, interpreter."""
+    """Each of its cells as a list of (process, state, processor time), process 1 first: agent, shepherd, interpreter. None: it is
+    no time to look."""
     known = {pid: stat(pid) for pid in keeper.cells()}
     known = {pid: now for pid, now in known.items() if now}
     cells = [[pid] for pid, now in known.items() if now[1] == keeper.child.pid]
     for cell in cells:
         for above in cell:
             cell += [pid for pid, now in known.items() if now[1] == above]
-    return [[(pid, known[pid][0], known[pid][2]) for pid in cell] for cell in cells]
+    cells = with_forks(cells) if keeper.forks else cells
+    return cells and [[(pid, known[pid][0], known[pid][2]) for pid in cell] for cell in cells]
 
 
 def cells_of(keeper):
@@ -68,9 +89,10 @@ def parts(cells, which):
     return [pid for cell in cells for pid in cell[chosen]]
 
 
-@pytest.fixture
-def keeper(keepers):
-    made = keepers()
+@pytest.fixture(params=["forked", "started"])
+def keeper(keepers, request):
+    made = keepers(*([] if request.param == "forked" else ["--no-zygotes"]))
+    made.forks = request.param == "forked"
     warm(made, "python", "1")
     return made
 
@@ -80,7 +102,7 @@ EACH = pytest.mark.parametrize("which", ["all", "agent", "shepherd", "interprete
 
 @EACH
 def test_it_is_dead_before(keeper, which):
-    for _ in range(3):
+    for _ in range(2):
         pids = parts(cells_of(keeper), which)
         send(pids, signal.SIGKILL)
         await_state(pids, lambda now: now is None)
@@ -91,7 +113,7 @@ def test_it_is_dead_before(keeper, which):
 @pytest.mark.parametrize("which", ["all", "agent", "interpreter"])
 def test_it_dies_with_the_request_unread(keeper, which):
     """Stopped first, so that it is taken alive and reads nothing of what it is handed."""
-    for _ in range(3):
+    for _ in range(2):
         cells = cells_of(keeper)
         pids, asleep = parts(cells, which), parts(cells, "agent" if which in ("all", "agent") else "interpreter")
         send(asleep, signal.SIGSTOP)
@@ -122,8 +144,8 @@ def test_files_are_given_again(keeper):
 
 @EACH
 def test_what_has_begun_is_not_begun_again(keeper, which):
-    kind, until = "", time.monotonic() + PATIENCE
-    while kind != "warm":
+    shown, until = False, time.monotonic() + PATIENCE
+    while not shown:
         assert time.monotonic() < until
         cells = cells_of(keeper)
         with Wire(keeper) as wire:
@@ -133,20 +155,23 @@ def test_what_has_begun_is_not_begun_again(keeper, which):
                 kind, about, payload = wire.frame()
                 assert about == asked
                 output += payload[8:]
-            if len(look(keeper)) == len(cells):  # none was made for it
+            killed = len(look(keeper) or ()) == len(cells)  # none was made for it
+            if killed:
                 send(parts(cells, which), signal.SIGKILL)
+            else:
+                wire.send(frame(CANCEL, asked))
             reply, streams = wire.finish(asked)
         result = reply["ok"]
-        kind = result["start"]["kind"]
-        assert kind == "cold" or result["status"] in ("signaled", "sandbox_error") and streams == {}, (result, streams)
+        shown = killed and result["start"]["kind"] == "warm"
+        assert not shown or result["status"] in ("signaled", "sandbox_error") and streams == {}, (result, streams)
 
 
-def test_200_deaths_around_the_hand_over(keeper):
+def test_100_deaths_around_the_hand_over(keeper):
     """Before, at, and after it: what a client gets is all of one run, or the end of one that had begun."""
     chance = random.Random(4)
     ends, kinds = {"ok": 0, "ended": 0}, set()
     until = time.monotonic() + 5 * PATIENCE
-    for i in range(200):
+    for i in range(100):
         assert time.monotonic() < until
         which = ("all", "agent", "shepherd", "interpreter")[i % 4]
         pids = keeper.cells() if which == "all" else parts(cells_of(keeper), which)

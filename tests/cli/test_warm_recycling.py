@@ -45,14 +45,14 @@ def await_cells(keeper, wanted):
 
 def test_a_zygote_has_so_many_forks(templates, keepers):  # noqa: F811
     templates("few", prelude=MADE, pool={"recycle_runs": 3})
-    keeper = keepers("--zygotes", "--pool", "2")
+    keeper = keepers("--pool", "2")
     made = [forked(keeper, "python", "print(made)", "--template", "few")["stdout"] for _ in range(8)]
     assert len(set(made)) >= 3 and max(made.count(x) for x in made) <= 3, made
 
 
 def test_a_zygote_gets_so_old(templates, keepers):  # noqa: F811
     templates("young", prelude=MADE, pool={"recycle_ms": 1000})
-    keeper = keepers("--zygotes", "--pool", "2")
+    keeper = keepers("--pool", "2")
     until, made = time.monotonic() + PATIENCE, set()
     while len(made) < 2:
         assert time.monotonic() < until, made
@@ -63,7 +63,7 @@ def test_a_zygote_gets_so_old(templates, keepers):  # noqa: F811
 if os.geteuid() == 0:
     def test_all_that_waits_is_given_up_and_made_again(keepers, tmp_path):
         machine = Machine(tmp_path / "meminfo")
-        keeper = keepers("--zygotes", "--pool", "2", preexec_fn=machine.before)
+        keeper = keepers("--pool", "2", preexec_fn=machine.before)
         forked(keeper, "python", "1")
         await_cells(keeper, True)
         machine.says(free=0.01)

@@ -43,7 +43,7 @@ def root(tmp_path_factory):
     return top
 
 
-@pytest.mark.parametrize("options, ask", [((), warm), (("--zygotes",), forked)], ids=["started", "forked"])
+@pytest.mark.parametrize("options, ask", [(("--no-zygotes",), warm), ((), forked)], ids=["started", "forked"])
 def test_a_root_of_its_own(root, templates, keepers, options, ask):  # noqa: F811
     templates("apart", root={"kind": "directory", "path": str(root)}, prelude={"code": "loaded = open('/made/here').read().split()[0]"})
     keeper = keepers(*options)

@@ -30,9 +30,10 @@ def of(keeper, name, code, *options):
     return warm(keeper, "python", code, "--template", name, *options)
 
 
-def test_a_prelude_is_loaded_once_and_for_all(templates, keepers):
+@pytest.mark.parametrize("options, loads", [((), 1), (("--no-zygotes",), 3)])
+def test_a_prelude_is_loaded_once_and_for_all(templates, keepers, options, loads):
     templates("ours", prelude={"imports": ["fractions"], "code": "import time\nmade = time.monotonic_ns()"})
-    keeper = keepers()
+    keeper = keepers(*options)
     cold = run(keeper, "python", LOADED, "--template", "ours")
     assert (cold["start"], cold["stdout"]) == ({"kind": "cold", "template": "ours"}, "False False\n")
     seen = set()
@@ -41,7 +42,7 @@ def test_a_prelude_is_loaded_once_and_for_all(templates, keepers):
         lines = result["stdout"].splitlines()
         assert lines[0] == "True False" and result["start"]["template"] == "ours", result
         seen.add(lines[1])
-    assert len(seen) == 3  # each by its own interpreter, as each is used once
+    assert len(seen) == loads  # by their zygote, or each by its own interpreter, as each is used once
 
 
 def test_files_and_variables_of_a_template_are_there_before_its_prelude(templates, keepers, tmp_path):
@@ -120,7 +121,7 @@ def test_as_many_wait_as_a_template_says(templates, keepers):
     keeper = keepers()
     run(keeper, "python", "1", "--template", "three")
     until = time.monotonic() + PATIENCE
-    while len(keeper.cells()) != 9:  # three of each: agent, shepherd, interpreter
+    while len(keeper.cells()) != 9:  # two of each: agent, interpreter; and their zygote's three
         assert time.monotonic() < until
         time.sleep(0.05)
 

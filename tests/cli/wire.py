@@ -70,7 +70,7 @@ class Wire:
 
     def begin(self, **value):
         """Sends a request; its channel."""
-        self.channel += 1
+        self.channel = self.channel % 0xffff + 1
         self.send(request(self.channel, value))
         return self.channel
 
@@ -90,6 +90,14 @@ class Wire:
             elif kind == REPLY_MORE:
                 texts[about] += payload
         return {x: (json.loads(texts[x]), streams[x]) for x in channels}
+
+    def finish_any(self, channels):
+        """The next reply to one of these that is in one frame: (channel, reply)."""
+        while True:
+            kind, about, payload = self.frame()
+            if kind == REPLY and about in channels:
+                assert struct.unpack("<I", payload[:4])[0] == len(payload) - 8, "it has more frames"
+                return about, json.loads(payload[8:])
 
     def finish(self, channel):
         """Waits for the reply to `channel`, with what came before it, by stream. Others' frames are dropped."""

@@ -39,7 +39,7 @@ def start_keeper(home, snapshot, snapcell):
     os.mkdir(os.path.join(home, "templates"))
     with open(os.path.join(home, "templates", "snapshot.json"), "w", encoding="utf-8") as f:
         json.dump(template, f)
-    keeper = subprocess.Popen([snapcell, "keeper", "--detach", "--zygotes", "--idle-exit", IDLE_EXIT, "--socket", os.path.join(home, "keeper.sock")],
+    keeper = subprocess.Popen([snapcell, "keeper", "--detach", "--idle-exit", IDLE_EXIT, "--socket", os.path.join(home, "keeper.sock")],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               env=dict(os.environ, SNAPCELL_TEMPLATES=os.path.join(home, "templates")))
     trouble = keeper.stderr.read()  # it closes it as soon as it serves

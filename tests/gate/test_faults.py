@@ -164,7 +164,7 @@ def below(pid):
 
 def test_agents_zygotes_and_programs_that_are_killed_under_load(services):
     """At random, whatever lives below the keeper. Who kills a program from outside its cell looks like the program itself."""
-    service = services("--zygotes")
+    service = services()
     keeper, choose, killed = service.children()["keeper"], random.Random(11), 0
     load = Load(service, names=("good", "bad", "endless"), ours=("sandbox_error", "cancelled", "signaled"))
     try:

@@ -59,12 +59,12 @@ class Connection(http.client.HTTPConnection):
 
 
 class Service:
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = folder
         self.socket = os.path.join(folder, "http.sock")
         self.errors = open(os.path.join(folder, "errors"), "w+b")
         self.child = subprocess.Popen([SNAPCELL, "serve", "--dev", "--socket", os.path.join(folder, "keeper.sock"), "--listen",
-                                       "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, cwd="/")
+                                       "127.0.0.1:0", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, cwd="/")
         self.key = None
         while not self.key:
             line = self.child.stdout.readline().decode()

@@ -137,6 +137,30 @@ static void accepting_one_is_not_accepting_another(void **state)
 }
 
 /* Without groups: only what is really weaker is called so, and per-process limits stand in. */
+/* A plan of a zygote's, as the keeper makes it. */
+static uint64_t tasks_of_zygote(const struct sc_host *host, bool is_zygote)
+{
+    struct sc_spec spec;
+    fill_spec(&spec, "print(1)", "tasks", "40", "allow-degraded",
+              "memory,cpu,cpus,io,disk,landlock,open_files,apparmor", NULL);
+    spec.forkable = spec.session = true;
+    spec.zygote = is_zygote;
+    struct sc_plan *plan = plan_of(&spec, host);
+    uint64_t tasks = plan->zygote_tasks;
+    free_all(plan, &spec);
+    return tasks;
+}
+
+/* Not where their own limit is all that counts what their prelude starts, nor for anybody's code. */
+static void zygotes_have_room_for_the_cells_below_them(void **state)
+{
+    (void)state;
+    struct sc_host server = made_up_v1_server(), laptop = made_up_bare_laptop(NO_GROUP);
+    assert_int_equal(tasks_of_zygote(&server, true), 56 * 256);
+    assert_int_equal(tasks_of_zygote(&server, false), 0);
+    assert_int_equal(tasks_of_zygote(&laptop, true), 0);
+}
+
 static void bare_laptop(void **state)
 {
     (void)state;
@@ -462,6 +486,7 @@ int main(void)
         cmocka_unit_test(laptop_without_subordinate_ids),
         cmocka_unit_test(refusals),
         cmocka_unit_test(accepting_one_is_not_accepting_another),
+        cmocka_unit_test(zygotes_have_room_for_the_cells_below_them),
         cmocka_unit_test(bare_laptop),
         cmocka_unit_test(an_interpreter_has_used_some_before),
         cmocka_unit_test(sessions_outlive_a_run),

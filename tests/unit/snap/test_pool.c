@@ -27,6 +27,7 @@ static struct sc_session *made[64];
 static unsigned n_made, n_alive;
 static int open_fails, fork_fails;
 static bool forks;
+static const char *said; /* from inside, of what fails */
 static struct sc_works *const FORK_WORKS = (struct sc_works *)&forks;
 static struct sc_pool *pool;
 static struct sc_pool_origin origin;
@@ -81,7 +82,7 @@ int sc_session_step(struct sc_session *session, struct sc_err *err)
 
 const char *sc_session_trouble(const struct sc_session *session)
 {
-    return session->prepared == -EBADMSG ? "import gone:\nTraceback" : NULL;
+    return session->prepared == -EBADMSG ? said : NULL;
 }
 
 int sc_session_prepare(struct sc_session *session, enum sc_lang lang, enum sc_mode mode,
@@ -178,6 +179,7 @@ static int begin(void **state)
     open_fails = fork_fails = 0;
     n_below = 0;
     forks = false;
+    said = "import gone:\nTraceback";
     zygote = NULL;
     pool = NULL;
     return 0;
@@ -363,6 +365,7 @@ static void begin_zygote(void)
     assert_false(sc_pool_is_short(pool)); /* first it must have loaded its prelude */
     zygote->prepared = 1;
     sc_pool_step(pool);
+    assert_null(sc_pool_fork_trouble(pool));
 }
 
 static void cells_are_forks_of_a_zygote(void **state)
@@ -410,10 +413,70 @@ static void without_a_zygote_interpreters_are_started(void **state)
     fork_fails = 0;
     zygote->prepared = -ESRCH; /* it died */
     sc_pool_step(pool);
+    assert_string_equal(sc_pool_fork_trouble(pool), "zygote: it has died");
     make(1);
     started = take();
     assert_null(started->above);
     sc_session_close(started);
+}
+
+static void a_zygote_that_cannot_be_made_is_told(void **state)
+{
+    (void)state;
+    struct sc_err err = {0};
+    forks = true;
+    open_pool(2, 0, 0);
+    assert_null(take());
+    open_fails = -EPERM;
+    assert_int_equal(sc_pool_make(pool, &err), -EPERM);
+    open_fails = 0;
+    assert_string_equal(sc_pool_fork_trouble(pool), "zygote: session: Operation not permitted");
+    make_now(1); /* not tried again at once */
+    struct sc_session *started = take();
+    assert_null(started->above);
+    sc_session_close(started);
+}
+
+static void one_that_is_missed_twice_does_not_wait_for_quiet(void **state)
+{
+    (void)state;
+    struct sc_err err = {0};
+    forks = true;
+    open_pool(4, 0, 0);
+    assert_null(take());
+    assert_false(sc_pool_lacks_zygote(pool));
+    assert_null(take());
+    assert_true(sc_pool_lacks_zygote(pool));
+    assert_int_equal(sc_pool_make_zygote(pool, &err), 0);
+    assert_false(sc_pool_lacks_zygote(pool));
+    assert_true(sc_pool_is_loading(pool));
+    zygote->prepared = 1;
+    sc_pool_step(pool);
+    assert_false(sc_pool_is_loading(pool) || sc_pool_lacks_zygote(pool));
+    sc_session_close(take());
+    assert_int_equal(origin.kind, SC_START_FORK);
+}
+
+static void one_that_cannot_be_forked_is_told_and_not_tried_again(void **state)
+{
+    (void)state;
+    said = "not forkable: 2 threads run\n";
+    forks = true;
+    open_pool(2, 0, 0);
+    assert_null(take());
+    make(0);
+    zygote->prepared = -EBADMSG;
+    zygote = NULL;
+    sc_pool_step(pool);
+    assert_string_equal(sc_pool_fork_trouble(pool), said);
+    assert_null(sc_pool_trouble(pool)); /* nothing is broken */
+    for (int i = 0; i < 3; i++) {
+        make(1);
+        struct sc_session *started = take();
+        assert_null(started->above);
+        sc_session_close(started);
+    }
+    assert_null(zygote);
 }
 
 static void the_old_are_replaced(void **state)
@@ -485,6 +548,9 @@ int main(void)
         TEST(cells_are_forks_of_a_zygote),
         TEST(a_zygote_that_was_forked_often_is_retired),
         TEST(without_a_zygote_interpreters_are_started),
+        TEST(a_zygote_that_cannot_be_made_is_told),
+        TEST(one_that_is_missed_twice_does_not_wait_for_quiet),
+        TEST(one_that_cannot_be_forked_is_told_and_not_tried_again),
         TEST(the_next_of_a_dead_one_is_not_made_at_once),
         TEST(the_old_are_replaced),
         TEST(those_not_needed_are_given_up),
