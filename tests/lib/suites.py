@@ -239,9 +239,11 @@ def soak(_top, _build, places):
     counts = Counts()
     for place in places:
         counts.add(told("soak (%s)" % place.name, [PYTHON, os.path.join(place.tests, "soak/soak.py")], 10 * MINUTE, place))
-        # Short: hours are for those who ask for them.
+        # Short: hours, and 20,000 runs, are for those who ask for them.
         counts.add(told("soak of the service (%s)" % place.name,
                         [PYTHON, os.path.join(place.tests, "soak/service.py"), "--minutes", "0.5"], 5 * MINUTE, place))
+        counts.add(told("soak of warm cells (%s)" % place.name,
+                        [PYTHON, os.path.join(place.tests, "soak/warm.py"), "--burst", "100" if place.user else "500"], 5 * MINUTE, place))
     return counts
 
 
