@@ -143,9 +143,12 @@ static uint64_t tasks_of_zygote(const struct sc_host *host, bool is_zygote)
     struct sc_spec spec;
     fill_spec(&spec, "print(1)", "tasks", "40", "allow-degraded",
               "memory,cpu,cpus,io,disk,landlock,open_files,apparmor", NULL);
-    spec.forkable = spec.session = true;
+    spec.mode = SC_MODE_RICH;
+    assert_int_equal(sc_spec_check(&spec, host->memory_bytes, NULL), 0);
+    spec.forkable = true;
     spec.zygote = is_zygote;
-    struct sc_plan *plan = plan_of(&spec, host);
+    struct sc_plan *plan = NULL;
+    assert_int_equal(sc_plan_make(&spec, host, &plan, NULL), 0);
     uint64_t tasks = plan->zygote_tasks;
     free_all(plan, &spec);
     return tasks;
