@@ -559,6 +559,7 @@ struct sc_session *shape_take(struct shape *shape, const struct sc_session_optio
     if (!shape->pool)
         return NULL;
     struct sc_session *session = sc_pool_take(shape->pool, options, events, ret_origin);
+    tell_store(shape);
     if (!session && sc_pool_lacks_zygote(shape->pool))
         arm(shape->keeper->hatch, sc_now_ns());
     arm_pool(shape);

@@ -95,6 +95,7 @@ static void lose(struct sc_nursery *nursery, int prepared, uint64_t now)
 {
     const char *trouble = why_lost(&nursery->zygote, prepared);
     nursery->is_barren = !strncmp(trouble, SC_NOT_FORKABLE, strlen(SC_NOT_FORKABLE));
+    nursery->is_broken = prepared == -EBADMSG && !nursery->is_barren;
     note_trouble(nursery, trouble);
     nursery->pause_ns =
         sc_min_u64(sc_max_u64(2 * nursery->pause_ns, SC_ZYGOTE_PAUSE_MIN_NS), SC_ZYGOTE_PAUSE_MAX_NS);

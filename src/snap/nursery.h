@@ -42,6 +42,7 @@ struct sc_nursery {
     unsigned n_retired;
     uint64_t pause_ns, pause_end_ns;
     bool is_barren; /* it can never be forked here */
+    bool is_broken; /* its prelude failed; whoever has read that takes it back */
     char *trouble;  /* sc_nursery_trouble */
 };
 

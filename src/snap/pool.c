@@ -88,6 +88,15 @@ const char *sc_pool_fork_trouble(const struct sc_pool *pool)
     return sc_nursery_trouble(&pool->nursery);
 }
 
+/* The same prelude would fail in a cell. */
+static void step_nursery(struct sc_pool *pool, uint64_t now)
+{
+    sc_nursery_step(&pool->nursery, now);
+    if (pool->nursery.is_broken)
+        note_trouble(pool, sc_nursery_trouble(&pool->nursery));
+    pool->nursery.is_broken = false;
+}
+
 /* Takes what the cell has told. False: it is gone. */
 static bool is_well(struct sc_pool *pool, struct parked *cell, uint64_t now)
 {
@@ -203,7 +212,7 @@ static void end_period(struct sc_pool *pool, uint64_t now)
 void sc_pool_step(struct sc_pool *pool)
 {
     uint64_t now = sc_now_ns();
-    sc_nursery_step(&pool->nursery, now);
+    step_nursery(pool, now);
     for (unsigned i = pool->n_cells; i-- > 0;) {
         struct parked *cell = &pool->cells[i];
         if (!is_well(pool, cell, now)) {
@@ -270,7 +279,7 @@ struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_op
     pool->spare = 0;
     if (pool->wanted < pool->options.most)
         pool->wanted++;
-    sc_nursery_step(&pool->nursery, sc_now_ns());
+    step_nursery(pool, sc_now_ns());
     if (sc_nursery_bear(&pool->nursery, options, events, &session, &err) < 0)
         return NULL;
     *ret_origin =

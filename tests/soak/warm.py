@@ -22,7 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "cli")]
 
-from service import DEGRADED, PATIENCE, Connection, Service, groups, look, quantile  # noqa: E402
+from service import DEGRADED, PATIENCE, Connection, Service, groups, quantile  # noqa: E402
 from wire import Wire  # noqa: E402
 
 KINDS = ("warm", "fork", "cold")
@@ -33,6 +33,7 @@ TENANTS = {"version": 1, "standard": {"cells": AT_ONCE, "queued": 10000, "allow_
 # Of the cells that wait the first is ready when the next is there.
 TEMPLATE = {"language": "python", "pool": {"idle": 3, "maximum": 4}}
 WAIT = 2
+MANY = 1000
 RESIDENT_MORE = 2 << 20
 # A cell more that waits, and the groups of cells that have just ended.
 DESCRIPTORS_MORE = 104
@@ -158,11 +159,15 @@ def zygote_resident(pids):
             with open("/proc/%d/cmdline" % pid, "rb") as f:
                 if b"--zygote" not in f.read().split(b"\0"):
                     continue
-            with open("/proc/%d/statm" % pid, encoding="ascii") as f:
-                return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            return resident(pid)
         except OSError:
             continue
     return 0
+
+
+def resident(pid):
+    with open("/proc/%d/statm" % pid, encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def started(pid):
@@ -185,7 +190,8 @@ def state(service):
         time.sleep(0.1)
         pid = service.keeper()
         pids = below(pid)
-        seen.append(dict(look(service), groups=len(groups(pid)), mounts=mounts(pid), processes=len(pids), zygote=zygote_resident(pids)))
+        seen.append({"resident": resident(pid), "descriptors": len(os.listdir("/proc/%d/fd" % pid)), "groups": len(groups(pid)),
+                     "mounts": mounts(pid), "processes": len(pids), "zygote": zygote_resident(pids)})
     return {key: min(x[key] for x in seen) for key in seen[0]}
 
 
@@ -244,14 +250,13 @@ def one_after_another(service, count):
     began = time.monotonic()
     with Wire(Keeper(service)) as wire:
         runs = Runs(wire)
-        runs.until(count // 10)
-        first = state(service)
-        tell("after %d runs" % runs.number, first)
-        runs.until(count)
-    last = state(service)
-    tell("after %d runs" % runs.number, last)
+        seen = []
+        for part in range(1, 11) if count >= MANY else (1, 10):
+            runs.until(count * part // 10)
+            seen.append(state(service))
+            tell("after %d runs" % runs.number, seen[-1])
     print("%d warm, %d forked, %d cold in %.0f s" % (*(runs.kinds[kind] for kind in KINDS), time.monotonic() - began), flush=True)
-    return runs.wrong + grown(first, last, MORE)
+    return runs.wrong + grown(seen[0], seen[-1], MORE)
 
 
 def with_service(part, options, count):

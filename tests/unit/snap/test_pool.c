@@ -437,6 +437,21 @@ static void a_zygote_that_cannot_be_made_is_told(void **state)
     sc_session_close(started);
 }
 
+static void one_whose_prelude_fails_tells_that_of_all(void **state)
+{
+    (void)state;
+    forks = true;
+    open_pool(2, 0, 0);
+    assert_null(take());
+    make(0);
+    zygote->prepared = -EBADMSG;
+    assert_null(take()); /* which looks first */
+    assert_string_equal(sc_pool_trouble(pool), said);
+    assert_string_equal(sc_pool_fork_trouble(pool), said);
+    make(1); /* somebody has mended it */
+    assert_null(sc_pool_trouble(pool));
+}
+
 static void one_that_is_missed_twice_does_not_wait_for_quiet(void **state)
 {
     (void)state;
@@ -549,6 +564,7 @@ int main(void)
         TEST(a_zygote_that_was_forked_often_is_retired),
         TEST(without_a_zygote_interpreters_are_started),
         TEST(a_zygote_that_cannot_be_made_is_told),
+        TEST(one_whose_prelude_fails_tells_that_of_all),
         TEST(one_that_is_missed_twice_does_not_wait_for_quiet),
         TEST(one_that_cannot_be_forked_is_told_and_not_tried_again),
         TEST(the_next_of_a_dead_one_is_not_made_at_once),
