@@ -202,14 +202,32 @@ static int start_egress(struct sc_works *works, struct sc_cell *cell, struct sc_
     return r;
 }
 
+/* One that failed before is begun anew: what its helper died of may not come again, and no cell has come of
+ * it. */
+static int begin_tree(struct sc_works *works, struct sc_err *err)
+{
+    bool is_there = works->tmpl.mount_ns >= 0 || works->tmpl.maker.pid > 0;
+    return is_there ? 0 : sc_template_start(works->plan, &works->tmpl, err);
+}
+
+static int finish_tree(struct sc_works *works, struct sc_err *err)
+{
+    int r = sc_template_finish(&works->tmpl, err);
+    if (r < 0)
+        sc_template_close(&works->tmpl);
+    return r;
+}
+
 int sc_cell_make(struct sc_works *works, struct sc_cell *ret_cell, struct sc_err *err)
 {
     struct sc_cell cell = SC_CELL_NONE;
-    int r = sc_space_open(works->plan, &works->tmpl, &works->egress.table, &cell.space, err);
+    int r = begin_tree(works, err);
+    if (r == 0)
+        r = sc_space_open(works->plan, &works->tmpl, &works->egress.table, &cell.space, err);
     if (r < 0)
         return r;
     /* Only now: the tree and the cell's own namespaces are made at the same time. */
-    r = sc_template_finish(&works->tmpl, err);
+    r = finish_tree(works, err);
     if (r == 0)
         r = start_egress(works, &cell, err);
     if (r == 0)

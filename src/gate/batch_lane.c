@@ -69,7 +69,9 @@ static void on_done(void *userdata, const char *ok, size_t len, const json_t *er
 {
     struct batch_lane *lane = userdata;
     lane->ask = NULL;
-    if (!ok)
+    if (!ok && lane->session && visit_is_gone(error))
+        answer_error(lane, "sandbox", "", VISIT_GONE);
+    else if (!ok)
         on_refused(lane, error);
     else
         answer(lane, "result", strndup(ok, len));

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "gate/parts.h"
+#include "gate/visit.h"
 
 #define URN "urn:snapcell:problem:"
 
@@ -150,6 +151,10 @@ void problem_keeper(struct request *request, const json_t *error)
     const char *kind = json_string_value(json_object_get(error, "kind"));
     const char *field = json_string_value(json_object_get(error, "field"));
     const char *message = json_string_value(json_object_get(error, "message"));
+    if (request->visit && visit_is_gone(error)) {
+        problem(request, "sandbox", "", VISIT_GONE);
+        return;
+    }
     answer(request, kind ? kind : "sandbox", without(field ? field : "", "spec."),
            without(message ? message : "", "spec."), error);
 }

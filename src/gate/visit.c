@@ -49,6 +49,13 @@ void visit_begin(struct request *request, json_t *spec, void (*go)(struct reques
         problem_begin(request, why);
 }
 
+bool visit_is_gone(const json_t *error)
+{
+    const char *kind = json_string_value(json_object_get(error, "kind"));
+    const char *field = json_string_value(json_object_get(error, "field"));
+    return kind && field && !strcmp(kind, "not_found") && !strcmp(field, "session");
+}
+
 void visit_forget(struct gate *gate, const char *token, const char *session)
 {
     static const struct ask_events nobody_listens = {NULL};

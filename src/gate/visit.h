@@ -10,6 +10,10 @@
 void visit_begin(struct request *request, json_t *spec, void (*go)(struct request *request));
 /* The keeper's message that makes such a session of `spec` (taken), with what `turn` says of its turn. */
 json_t *visit_message(json_t *spec, const json_t *turn);
+/* Does the keeper's error say that such a session is not there any more? Then its cell died as it was made:
+ * ours to answer for, as the client named no session. */
+bool visit_is_gone(const json_t *error);
+#define VISIT_GONE "the cell ended before the program began in it; snapcell doctor tells what this host lacks"
 /* Ends one. */
 void visit_forget(struct gate *gate, const char *token, const char *session);
 /* Ends the request's, if there is one. */
