@@ -22,7 +22,7 @@ ALLOWED = {
     "snap": ["base", "spec", "host", "plan", "result", "agent", "cell"],
     "check": ["base"],
     "judge": ["base", "spec", "host", "plan", "result", "cell", "snap"],
-    "keeper": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check"],
+    "keeper": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "judge"],
     "gate": ["base", "spec", "result"],
     "api": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "judge"],
     "cli": ["base", "spec", "host", "plan", "result", "agent", "cell", "snap", "net", "check", "judge", "keeper", "gate", "api"],

@@ -67,6 +67,20 @@ int sc_err_wrap(struct sc_err *err, int code, const char *format, ...)
     return code;
 }
 
+void sc_err_below(struct sc_err *err, const char *part)
+{
+    if (!err || err->kind != SC_ERR_USAGE)
+        return;
+    const struct sc_err was = *err;
+    int len = (int)strlen(part);
+    if (len >= SC_ERR_FIELD_MAX)
+        return;
+    snprintf(err->field, sizeof err->field, "%s%s%.*s", part, *was.field ? "." : "",
+             SC_ERR_FIELD_MAX - 2 - len, was.field);
+    snprintf(err->message, sizeof err->message, "%s%s%.*s", part, *was.field ? "." : ": ",
+             SC_ERR_MESSAGE_MAX - 3 - len, was.message);
+}
+
 void sc_err_clear(struct sc_err *err)
 {
     if (err)

@@ -35,6 +35,10 @@ int sc_err_sys(struct sc_err *err, int code, const char *format, ...) __attribut
 /* Puts "context: " before the message that is there. */
 int sc_err_wrap(struct sc_err *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* A usage error of a part becomes one of the whole: "limits.wall_ms: …" → "spec.limits.wall_ms: …". Others
+ * stay. */
+void sc_err_below(struct sc_err *err, const char *part);
+
 void sc_err_clear(struct sc_err *err);
 
 #endif

@@ -14,7 +14,6 @@
 
 #define BATCH_JOBS_MAX 1000000
 #define BATCH_FILE_MAX ((size_t)4 * 1024 * 1024 * 1024)
-#define BATCH_ID_MAX 200
 #define BATCH_AT_ONCE_MAX 64
 
 enum batch_kind {

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "judge/judge.h"
+#include "spec/job_line.h"
 #include "spec/json_read.h"
 #include "spec/spec.h"
 
@@ -22,38 +23,6 @@ static int wrong(const struct batch *batch, size_t line, int r, struct sc_err *e
 }
 
 /* ---- one job ---- */
-
-static int read_text(const json_t *object, const char *name, char **ret_text, struct sc_err *err)
-{
-    const json_t *value = json_object_get(object, name);
-    if (!value || json_is_null(value))
-        return 0;
-    const char *text = sc_json_text(value, name, err);
-    if (!text)
-        return -EINVAL;
-    if (!*text || strlen(text) > BATCH_ID_MAX)
-        return sc_err_usage(err, name, "%s: must be a text of 1 to %d bytes", name, BATCH_ID_MAX);
-    *ret_text = strdup(text);
-    return *ret_text ? 0 : sc_err_sys(err, -ENOMEM, "job");
-}
-
-static int check_names(const json_t *object, struct sc_err *err)
-{
-    static const char *const names[] = {"id", "key", "spec", "judge", NULL};
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)object, name, value)
-    {
-        size_t i = 0;
-        while (names[i] && strcmp(names[i], name) != 0)
-            i++;
-        if (!names[i])
-            return sc_json_unknown_field(name, name, names, err);
-    }
-    if (!json_object_get(object, "spec") == !json_object_get(object, "judge"))
-        return sc_err_usage(err, "spec", "spec: either spec or judge must be given");
-    return 0;
-}
 
 /* Code of a language with runners is run by them, unless it says otherwise. */
 static int kind_of_spec(const json_t *value, enum batch_kind *ret_kind, struct sc_err *err)
@@ -83,40 +52,24 @@ static int check_judge(const json_t *value, struct sc_err *err)
     return r;
 }
 
-static int hash_job(struct batch_job *job, json_t *object)
+static char *copy_text(const char *text)
 {
-    struct sc_sha256 sum;
-    (void)json_object_del(object, "id");
-    (void)json_object_del(object, "key");
-    char *text = sc_json_dump(object, JSON_COMPACT | JSON_SORT_KEYS);
-    if (!text)
-        return -ENOMEM;
-    sc_sha256_init(&sum);
-    sc_sha256_add(&sum, text, strlen(text));
-    sc_sha256_text(&sum, job->hash);
-    free(text);
-    return 0;
+    return text ? strdup(text) : NULL;
 }
 
 static int read_object(struct batch_job *job, json_t *object, struct sc_err *err)
 {
-    if (!json_is_object(object))
-        return sc_json_wrong_type("job", object, "an object", err);
-    int r = check_names(object, err);
-    if (r == 0)
-        r = read_text(object, "id", &job->id, err);
-    if (r == 0)
-        r = read_text(object, "key", &job->key, err);
-    const json_t *spec = json_object_get(object, "spec");
-    if (r == 0 && spec)
-        r = kind_of_spec(spec, &job->kind, err);
-    if (r == 0 && !spec) {
-        job->kind = BATCH_JUDGE;
-        r = check_judge(json_object_get(object, "judge"), err);
-    }
-    if (r == 0 && hash_job(job, object) < 0)
-        r = sc_err_sys(err, -ENOMEM, "job");
-    return r;
+    struct sc_job_line line;
+    int r = sc_job_line_read(object, &line, err);
+    if (r < 0)
+        return r;
+    memcpy(job->hash, line.hash, sizeof job->hash);
+    job->id = copy_text(line.id);
+    job->key = copy_text(line.key);
+    if ((line.id && !job->id) || (line.key && !job->key))
+        return sc_err_sys(err, -ENOMEM, "job");
+    job->kind = BATCH_JUDGE;
+    return line.judge ? check_judge(line.judge, err) : kind_of_spec(line.spec, &job->kind, err);
 }
 
 json_t *batch_value(const struct batch_job *job)

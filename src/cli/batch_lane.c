@@ -73,7 +73,6 @@ static int run_spec(int fd, const json_t *value, struct sc_err *err)
 
 static int run_judge(int fd, const json_t *value, struct sc_err *err)
 {
-    static struct sc_host host;
     struct sc_judge_task task;
     struct sc_judge_report report;
     const struct sc_judge_callbacks callbacks = {.cancel_fd = -1};
@@ -84,13 +83,8 @@ static int run_judge(int fd, const json_t *value, struct sc_err *err)
     free(text);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && r == 0; i++)
         r = sc_cli_cgroup_parent(parts[i], err);
-    const struct sc_host_options options = {.cgroup_parent = task.run.cgroup_parent, .want_scope = true};
     if (r == 0)
-        r = sc_judge_task_check(&task, 0, err);
-    if (r == 0)
-        r = sc_host_probe(&host, &options, err);
-    if (r == 0)
-        r = sc_judge(&task, &host, &callbacks, &report, err);
+        r = sc_judge_here(&task, &callbacks, &report, err);
     if (r == 0) {
         say(fd, "report", sc_judge_report_to_json(&report, &task, 0));
         sc_judge_report_fini(&report);

@@ -47,12 +47,15 @@ static int body_of_spec(const struct batch_job *job, const json_t *given, json_t
 static int make_line(const struct batch_job *job, char **ret_text, struct sc_err *err)
 {
     json_t *value = batch_value(job), *body = NULL;
-    int r = value ? body_of_spec(job, json_object_get(value, "spec"), &body, err)
-                  : sc_err_sys(err, -ENOMEM, "job");
+    const char *name = job->kind == BATCH_JUDGE ? "judge" : "spec";
+    const json_t *given = json_object_get(value, name);
+    int r = !value                     ? sc_err_sys(err, -ENOMEM, "job")
+            : job->kind == BATCH_JUDGE ? sc_cli_url_task(given, &body, err)
+                                       : body_of_spec(job, given, &body, err);
     json_decref(value);
     if (r < 0)
         return r;
-    json_t *line = json_pack("{s:s, s:o}", "id", job->id, "spec", body);
+    json_t *line = json_pack("{s:s, s:o}", "id", job->id, name, body);
     char *text = sc_json_dump(line, JSON_COMPACT);
     json_decref(line);
     if (!text)
@@ -225,12 +228,6 @@ bool batch_url_work(struct batch *batch, const struct batch_service *service, st
     }
     slice->batch = batch;
     slice->err = err;
-    for (size_t i = 0; i < batch->n_jobs; i++)
-        if (batch->jobs[i].kind == BATCH_JUDGE) {
-            free(slice);
-            sc_err_usage(err, "judge", "judge: %.100s: a service does not take tasks", batch->jobs[i].id);
-            return true;
-        }
     sc_buf_init(&slice->body, SLICE_BYTES + LINE_MAX_BYTES + 1);
     int r = work(slice, service);
     sc_buf_fini(&slice->body);

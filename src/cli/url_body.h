@@ -12,4 +12,8 @@
  * others. `spec` is changed. */
 int sc_cli_url_body(struct sc_spec *spec, json_t **ret_body, struct sc_err *err);
 
+/* A task of the judge as the body of POST /v1/judge: files of its requests, and those that tests name, by
+ * what is in them. */
+int sc_cli_url_task(const json_t *task, json_t **ret_body, struct sc_err *err);
+
 #endif

@@ -24,16 +24,17 @@ static bool is_ok(const struct batch_lane *lane)
 {
     json_t *value = NULL;
     json_error_t where;
-    if (strcmp(lane->name, "result") != 0 ||
+    if (!strcmp(lane->name, "error") ||
         sc_json_load(lane->answer, lane->answer_len, JSON_ALLOW_NUL, &value, &where) < 0)
         return false;
-    const char *status = json_string_value(json_object_get(value, "status"));
-    bool ok = status && !strcmp(status, "ok");
+    bool task = !strcmp(lane->name, "report");
+    const char *word = json_string_value(json_object_get(value, task ? "verdict" : "status"));
+    bool ok = word && !strcmp(word, task ? "accepted" : "ok");
     json_decref(value);
     return ok;
 }
 
-/* {"id", "job", "result" or "error"}; its JSON goes on as the keeper made it. */
+/* {"id", "job", "result", "report" or "error"}; its JSON goes on as the keeper made it. */
 static void write_line(const struct batch_lane *lane, const struct batch_job *job, const char *duplicate_of)
 {
     struct request *request = lane->batch->request;

@@ -14,7 +14,6 @@
 
 #define BATCH_JOBS_MAX 100000
 #define BATCH_LINE_MAX (16u * 1024 * 1024)
-#define BATCH_ID_MAX 200 /* as `snapcell batch` has it */
 
 struct batch_job {
     STAILQ_ENTRY(batch_job) entry;   /* of those that wait, or of a first's others */
@@ -24,6 +23,7 @@ struct batch_job {
     char *id;
     char hash[SC_SHA256_TEXT]; /* of all but id and key; "": it could not be read */
     json_t *error;             /* what is wrong with it, or NULL */
+    bool is_task;              /* `judge` in the place of `spec` */
 };
 
 /* One job under way, then its answer until all who have it as theirs were told. */
@@ -33,7 +33,7 @@ struct batch_lane {
     struct ask *ask;
     char *session;    /* of a program as it is: made for it */
     json_t *message;  /* what is asked once there is the session */
-    const char *name; /* "result" or "error"; NULL: not answered yet */
+    const char *name; /* "result", "report" or "error"; NULL: not answered yet */
     char *answer;
     size_t answer_len;
 };
@@ -58,8 +58,8 @@ struct batch {
 bool batch_take(struct batch *batch, const void *data, size_t len);
 /* The last line need not end. */
 bool batch_take_end(struct batch *batch);
-/* The job's `spec`, its own copy; NULL: no memory. */
-json_t *batch_spec(const struct batch_job *job);
+/* The job's `spec` or `judge`, its own copy; NULL: no memory. */
+json_t *batch_part(const struct batch_job *job);
 void batch_job_free(struct batch_job *job);
 
 /* ---- batch.c: from here on jobs run ---- */

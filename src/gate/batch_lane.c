@@ -1,5 +1,5 @@
-/* One job of a batch, through the keeper: `once`, or for a program as it is a session, the command in it, and
- * the session's end. */
+/* One job of a batch, through the keeper: `once`, `judge`, or for a program as it is a session, the command
+ * in it, and the session's end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void on_done(void *userdata, const char *ok, size_t len, const json_t *er
     else if (!ok)
         on_refused(lane, error);
     else
-        answer(lane, "result", strndup(ok, len));
+        answer(lane, lane->job->is_task ? "report" : "result", strndup(ok, len));
 }
 
 static void begin(struct batch_lane *lane, json_t *message, const struct ask_events *events)
@@ -123,7 +123,7 @@ static void start_plain(struct batch_lane *lane, json_t *spec)
     static const struct ask_events events = {.done = on_session};
     struct sc_err err = {0};
     if (single_split(spec, &lane->message, &err) < 0) {
-        body_below_spec(&err);
+        sc_err_below(&err, "spec");
         answer_err(lane, &err);
         json_decref(spec);
         return;
@@ -140,6 +140,15 @@ static void start_once(struct batch_lane *lane, json_t *spec)
     begin(lane, message, &events);
 }
 
+static void start_task(struct batch_lane *lane, json_t *task)
+{
+    static const struct ask_events events = {.done = on_done};
+    json_t *message = json_pack("{s:s, s:o}", "request", "judge", "judge", task);
+    if (message)
+        body_turn(lane->batch->request->query, message);
+    begin(lane, message, &events);
+}
+
 void lane_start(struct batch_lane *lane, struct batch_job *job)
 {
     struct sc_err err = {0};
@@ -149,11 +158,13 @@ void lane_start(struct batch_lane *lane, struct batch_job *job)
         answer(lane, "error", sc_json_dump(job->error, JSON_COMPACT));
         return;
     }
-    json_t *spec = batch_spec(job);
+    json_t *spec = batch_part(job);
     if (!spec) {
         answer_error(lane, "sandbox", "", "gate: out of memory");
+    } else if (job->is_task) {
+        start_task(lane, spec);
     } else if (single_kind(spec, &plain, &err) < 0) {
-        body_below_spec(&err);
+        sc_err_below(&err, "spec");
         answer_err(lane, &err);
         json_decref(spec);
     } else if (plain) {

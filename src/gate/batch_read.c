@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "gate/batch.h"
 #include "gate/body.h"
+#include "spec/job_line.h"
 #include "spec/json_read.h"
 
 #define BODY_MOST (64u * 1024 * 1024)
@@ -20,41 +21,6 @@ static int no_memory(struct sc_err *err)
 
 /* ---- one job ---- */
 
-static int read_text(const json_t *object, const char *name, const char **ret_text, struct sc_err *err)
-{
-    const json_t *value = json_object_get(object, name);
-    *ret_text = NULL;
-    if (!value || json_is_null(value))
-        return 0;
-    const char *text = sc_json_text(value, name, err);
-    if (!text)
-        return -EINVAL;
-    if (!*text || strlen(text) > BATCH_ID_MAX)
-        return sc_err_usage(err, name, "%s: must be a text of 1 to %d bytes", name, BATCH_ID_MAX);
-    *ret_text = text;
-    return 0;
-}
-
-static int check_names(const json_t *object, struct sc_err *err)
-{
-    static const char *const names[] = {"id", "key", "spec", NULL};
-    const char *name;
-    json_t *value;
-    if (!json_is_object(object))
-        return sc_json_wrong_type("job", object, "an object", err);
-    json_object_foreach((json_t *)object, name, value)
-    {
-        size_t i = 0;
-        while (names[i] && strcmp(names[i], name) != 0)
-            i++;
-        if (!strcmp(name, "judge"))
-            return sc_err_usage(err, name, "judge: tasks are not taken here; snapcell batch runs them");
-        if (!names[i])
-            return sc_json_unknown_field(name, name, names, err);
-    }
-    return 0;
-}
-
 static int check_spec(const json_t *spec, struct sc_err *err)
 {
     if (!json_is_object(spec))
@@ -62,24 +28,20 @@ static int check_spec(const json_t *spec, struct sc_err *err)
     int r = body_check_paths(spec, err);
     if (r == 0)
         r = fields_check(RUN_FIELDS + RUN_FIELDS_OF_QUEUE, spec, err);
-    if (r < 0 && err->kind == SC_ERR_USAGE)
-        body_below_spec(err);
+    if (r < 0)
+        sc_err_below(err, "spec");
     return r;
 }
 
-static int hash_job(struct batch_job *job, json_t *object)
+/* By the same table as the body of /v1/judge; what is in a test is the keeper's to say. */
+static int check_judge(const json_t *judge, struct sc_err *err)
 {
-    struct sc_sha256 sum;
-    (void)json_object_del(object, "id");
-    (void)json_object_del(object, "key");
-    char *text = sc_json_dump(object, JSON_COMPACT | JSON_SORT_KEYS);
-    if (!text)
-        return -ENOMEM;
-    sc_sha256_init(&sum);
-    sc_sha256_add(&sum, text, strlen(text));
-    sc_sha256_text(&sum, job->hash);
-    free(text);
-    return 0;
+    if (!json_is_object(judge))
+        return sc_json_wrong_type("judge", judge, "an object", err);
+    int r = fields_check(JUDGE_FIELDS + RUN_FIELDS_OF_QUEUE, judge, err);
+    if (r < 0)
+        sc_err_below(err, "judge");
+    return r;
 }
 
 /* ---- the same again ---- */
@@ -127,25 +89,21 @@ static int take_id(struct batch *batch, struct batch_job *job, const char *id, s
 static int read_object(struct batch *batch, struct batch_job *job, json_t *object,
                        struct batch_job **ret_first, struct sc_err *err)
 {
-    const char *id, *key;
-    int r = check_names(object, err);
+    struct sc_job_line line;
+    struct sc_err of_id = {0};
+    int r = sc_job_line_read(object, &line, err);
+    /* One that is wrong has its answer under its own id. */
+    if (take_id(batch, job, line.id, &of_id) < 0 && r == 0) {
+        *err = of_id;
+        r = of_id.code;
+    }
     if (r == 0)
-        r = read_text(object, "id", &id, err);
-    if (r == 0)
-        r = take_id(batch, job, id, err);
-    if (r == 0)
-        r = read_text(object, "key", &key, err);
-    const json_t *spec = json_object_get(object, "spec");
-    if (r == 0 && !spec)
-        r = sc_err_usage(err, "spec", "spec: is missing");
-    if (r == 0)
-        r = check_spec(spec, err);
+        r = line.spec ? check_spec(line.spec, err) : check_judge(line.judge, err);
     if (r < 0)
         return r;
-    json_t *copy = json_copy(object); /* key points into object */
-    r = copy && hash_job(job, copy) == 0 ? look_up(batch, job, key, ret_first, err) : no_memory(err);
-    json_decref(copy);
-    return r;
+    job->is_task = line.judge;
+    memcpy(job->hash, line.hash, sizeof job->hash);
+    return look_up(batch, job, line.key, ret_first, err);
 }
 
 /* ---- lines ---- */
@@ -257,15 +215,15 @@ bool batch_take_end(struct batch *batch)
     return false;
 }
 
-json_t *batch_spec(const struct batch_job *job)
+json_t *batch_part(const struct batch_job *job)
 {
     json_t *object = NULL;
     json_error_t where;
     if (sc_json_load(job->text, job->len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, &where) < 0)
         return NULL;
-    json_t *spec = json_incref(json_object_get(object, "spec"));
+    json_t *part = json_incref(json_object_get(object, job->is_task ? "judge" : "spec"));
     json_decref(object);
-    return spec;
+    return part;
 }
 
 void batch_job_free(struct batch_job *job)

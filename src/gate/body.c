@@ -6,35 +6,6 @@
 
 #include "spec/json_read.h"
 
-/* The places deeper down where a spec may name the host. */
-int body_check_paths(const json_t *body, struct sc_err *err)
-{
-    const json_t *files = json_object_get(body, "files"), *rules;
-    char path[SC_ERR_FIELD_MAX];
-    size_t i;
-    json_t *entry;
-    json_array_foreach((json_t *)files, i, entry)
-    {
-        const json_t *host = json_object_get(entry, "host");
-        if (host && !json_is_null(host)) {
-            snprintf(path, sizeof path, "files[%zu].host", i);
-            return sc_err_usage(
-                err, path, "%s: not taken here: names a file of the host; use content or content_b64", path);
-        }
-    }
-    rules = json_object_get(json_object_get(body, "validate"), "rules");
-    json_array_foreach((json_t *)rules, i, entry)
-    {
-        const char *text = json_string_value(entry);
-        if (text && strpbrk(text, "/.")) {
-            snprintf(path, sizeof path, "validate.rules[%zu]", i);
-            return sc_err_usage(
-                err, path, "%s: not taken here: names a file of the host; allowed are names of sets", path);
-        }
-    }
-    return 0;
-}
-
 json_t *body_spec(struct request *request, const char *const *leave_out)
 {
     struct sc_err err = {0};
@@ -78,13 +49,4 @@ void body_turn(const json_t *from, json_t *message)
         if (value && !json_is_null(value))
             (void)json_object_set(message, names[i], value);
     }
-}
-
-void body_below_spec(struct sc_err *err)
-{
-    const struct sc_err was = *err;
-    snprintf(err->field, sizeof err->field, "spec%s%.*s", *was.field ? "." : "",
-             (int)(sizeof err->field - sizeof "spec."), was.field);
-    snprintf(err->message, sizeof err->message, "spec.%.*s", (int)(sizeof err->message - sizeof "spec."),
-             was.message);
 }

@@ -5,12 +5,13 @@
 #include "gate/parts.h"
 
 extern const struct field RUN_FIELDS[], SESSION_FIELDS[], CODE_FIELDS[], EXEC_FIELDS[], COMMAND_FIELDS[],
-    CHECK_FIELDS[], INTERRUPT_FIELDS[], NETWORK_FIELDS[], SIGNAL_FIELDS[], RESIZE_FIELDS[], CHANGE_FIELDS[],
-    FORK_FIELDS[], SNAPSHOT_FIELDS[], ROLLBACK_FIELDS[], RESUME_FIELDS[];
+    CHECK_FIELDS[], JUDGE_FIELDS[], PART_FIELDS[], INTERRUPT_FIELDS[], NETWORK_FIELDS[], SIGNAL_FIELDS[],
+    RESIZE_FIELDS[], CHANGE_FIELDS[], FORK_FIELDS[], SNAPSHOT_FIELDS[], ROLLBACK_FIELDS[],
+    RESUME_FIELDS[];
 /* Of queries. */
 extern const struct field LIST_QUERY[], PATH_QUERY[], READ_QUERY[], WRITE_QUERY[], MKDIR_QUERY[],
     REMOVE_QUERY[], STDIN_QUERY[], BATCH_QUERY[], MCP_QUERY[];
-#define RUN_FIELDS_OF_QUEUE 2 /* the first rows: no part of the spec */
+#define RUN_FIELDS_OF_QUEUE 2 /* the first rows, also of JUDGE_FIELDS: no part of spec or task */
 
 /* The body as a spec for the keeper, without the fields of `leave_out` (ends with NULL; or NULL). NULL: it
  * was answered why not. */
@@ -21,7 +22,5 @@ json_t *body_message(struct request *request, const char *name, bool streams);
 void body_turn(const json_t *from, json_t *message);
 /* What names a file of the host, deeper down than the tables look. 0 or a usage error. */
 int body_check_paths(const json_t *body, struct sc_err *err);
-/* "limits.wall_ms: …" becomes "spec.limits.wall_ms: …": the spec is a part of what the client has sent. */
-void body_below_spec(struct sc_err *err);
 
 #endif

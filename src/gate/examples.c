@@ -13,6 +13,9 @@ static const struct {
 } EXAMPLES[] = {
     {"POST", "/v1/run", "{\"language\": \"python\", \"code\": \"print(6 * 7)\"}"},
     {"POST", "/v1/batch", "{\"id\": \"a\", \"spec\": {\"language\": \"python\", \"code\": \"print(1)\"}}"},
+    {"POST", "/v1/judge",
+     "{\"run\": {\"language\": \"python\", \"code\": \"print(int(input())**2)\"}, "
+     "\"tests\": [{\"stdin\": \"3\", \"expected\": \"9\\n\"}]}"},
     {"POST", "/v1/check", "{\"language\": \"python\", \"code\": \"import os\"}"},
     {"POST", S, "{\"metadata\": {\"for\": \"trying\"}}"},
     {"GET", S, NULL, "?metadata=for"},

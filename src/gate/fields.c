@@ -144,6 +144,8 @@ static int check_one(const struct field *field, const json_t *value, struct sc_e
         return check_number(field, value, err);
     case FIELD_LABELS:
         return check_labels(field, value, err);
+    case FIELD_TASK:
+        return task_check_field(field->name, value, err);
     default:
         return check_text(field, value, err);
     }

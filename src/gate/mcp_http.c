@@ -118,7 +118,7 @@ static int check_spec(const json_t *spec, struct sc_err *err)
     if (r == 0)
         r = body_check_paths(spec, err);
     if (r < 0)
-        body_below_spec(err);
+        sc_err_below(err, "spec");
     return r;
 }
 

@@ -169,6 +169,7 @@ enum field_type {
     FIELD_MODE,   /* permission bits as octal text */
     FIELD_LABELS, /* object of texts */
     FIELD_SPEC,   /* as the request's field of this name: read by the spec's own reader */
+    FIELD_TASK,   /* of a judge's task: build, run, checker, tests */
 };
 
 struct field {
@@ -183,6 +184,8 @@ struct field {
 /* The fields of `object` by the table, the rest by the spec's reader where rows say so. 0 or a usage error
  * that names the field. */
 int fields_check(const struct field *fields, const json_t *object, struct sc_err *err);
+/* nested.c: a FIELD_TASK, as far as the gate looks into it. */
+int task_check_field(const char *name, const json_t *value, struct sc_err *err);
 /* Query text → object with typed values. The caller's reference. */
 int fields_from_query(const struct field *fields, const char *query, json_t **ret_object, struct sc_err *err);
 /* Percent-decoding in place. `plus`: + is a space. -EINVAL: no such escape, or a NUL. */
@@ -411,7 +414,7 @@ void mcp_close(struct gate *gate);
     X(session_pause) X(session_resume) X(session_rollback) X(snapshot_list) X(snapshot_get) X(snapshot_delete) X(command_start)                 \
     X(command_list) X(command_stdin) X(command_signal) X(command_resize) X(file_read) X(file_write)          \
     X(file_remove) X(file_change) X(list) X(stat) X(mkdir) X(events) X(templates) X(host) X(watch)           \
-    X(tar_out) X(tar_in) X(batch) X(port) X(mcp_post) X(mcp_get) X(mcp_delete)
+    X(tar_out) X(tar_in) X(batch) X(port) X(judge) X(mcp_post) X(mcp_get) X(mcp_delete)
 #define X(name) void handle_##name(struct request *request);
 HANDLERS(X)
 /* clang-format on */

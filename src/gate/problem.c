@@ -139,11 +139,15 @@ void problem_err(struct request *request, const struct sc_err *err)
     answer(request, kinds[err->kind], err->field, err->message, NULL);
 }
 
-/* The gate's message has the request's `spec` below the body itself: the field's path is told as the client
- * knows it. */
-static const char *without(const char *text, const char *prefix)
+/* The gate's message has what the client sent as `spec` or `judge` below itself: the field's path is told as
+ * the client knows it. */
+static const char *as_sent(const char *text)
 {
-    return strncmp(text, prefix, strlen(prefix)) ? text : text + strlen(prefix);
+    static const char *const wholes[] = {"spec.", "judge."};
+    for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
+        if (!strncmp(text, wholes[i], strlen(wholes[i])))
+            return text + strlen(wholes[i]);
+    return text;
 }
 
 void problem_keeper(struct request *request, const json_t *error)
@@ -155,8 +159,8 @@ void problem_keeper(struct request *request, const json_t *error)
         problem(request, "sandbox", "", VISIT_GONE);
         return;
     }
-    answer(request, kind ? kind : "sandbox", without(field ? field : "", "spec."),
-           without(message ? message : "", "spec."), error);
+    answer(request, kind ? kind : "sandbox", as_sent(field ? field : ""), as_sent(message ? message : ""),
+           error);
 }
 
 void problem_begin(struct request *request, int why)

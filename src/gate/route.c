@@ -27,6 +27,7 @@ const struct route ROUTES[] = {
     {"GET", "/docs", ROUTE_OPEN, BODY_NONE, NULL, NULL, handle_docs, "service", "Requests to try.", "text/html", 200},
     {"POST", "/v1/run", ROUTE_STREAMS, BODY_JSON, NULL, RUN_FIELDS, handle_run, "runs", "Run code or a command in a fresh cell.", "Result", 200},
     {"POST", "/v1/batch", 0, BODY_LINES, BATCH_QUERY, NULL, handle_batch, "runs", "Run many jobs; a result a line, as each comes.", "application/x-ndjson", 200},
+    {"POST", "/v1/judge", 0, BODY_JSON, NULL, JUDGE_FIELDS, handle_judge, "runs", "Build a program once and run tests of it, each with a verdict.", "Report", 200},
     {"POST", "/v1/check", 0, BODY_JSON, NULL, CHECK_FIELDS, handle_check, "runs", "Read code without running it.", "Checked", 200},
     {"GET", "/v1/templates", 0, BODY_NONE, NULL, NULL, handle_templates, "service", "List the templates.", "Templates", 200},
     {"GET", "/v1/host", 0, BODY_NONE, NULL, NULL, handle_host, "service", "What the host can do; for operators.", "Anything", 200},

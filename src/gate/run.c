@@ -70,6 +70,19 @@ void handle_run(struct request *request)
     }
 }
 
+/* ---- tasks ---- */
+
+void handle_judge(struct request *request)
+{
+    json_t *task = json_copy(request->body);
+    (void)json_object_del(task, "priority");
+    (void)json_object_del(task, "deadline_ms");
+    json_t *message = json_pack("{s:s, s:o}", "request", "judge", "judge", task);
+    if (message)
+        body_turn(request->body, message);
+    ask_and_answer(request, message, MHD_HTTP_OK);
+}
+
 /* ---- code that is only read ---- */
 
 static void go_check(struct request *request)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gate/body.h"
 #include "result/result.h"
 #include "spec/spec.h"
 
@@ -172,6 +173,30 @@ static json_t *of_spec(const char *name)
     return json_object();
 }
 
+/* ---- the parts of a task ---- */
+
+static json_t *test_schema(void)
+{
+    json_t *compares = json_pack("[s,s,s,s]", "none", "exact", "trimmed", "checker");
+    json_t *test = object(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text(), "stdin",
+                                    text(), "stdin_b64", base64(), "args", texts(), "limits", limits(),
+                                    "expected", text(), "expected_b64", base64(), "compare", word(compares)));
+    return with(test, "type", json_string("object"));
+}
+
+static json_t *of_task(const char *name)
+{
+    if (!strcmp(name, "tests"))
+        return json_pack("{s:s, s:o, s:i, s:i}", "type", "array", "items", test_schema(), "minItems", 1,
+                         "maxItems", 10000);
+    json_t *part = schema_of_fields(PART_FIELDS);
+    if (!strcmp(name, "build"))
+        (void)json_object_set_new(json_object_get(part, "properties"), "outputs",
+                                  with(texts(), "minItems", json_integer(1)));
+    return with(part, "type",
+                strcmp(name, "run") ? json_pack("[s,s]", "object", "null") : json_string("object"));
+}
+
 /* ---- fields ---- */
 
 #define NAME_PATTERN "^[A-Za-z0-9_.-]{1,64}$"
@@ -218,6 +243,8 @@ static json_t *of_type(const struct field *field)
         return of_labels();
     case FIELD_SPEC:
         return of_spec(field->name);
+    case FIELD_TASK:
+        return of_task(field->name);
     default:
         return of_text(field);
     }
@@ -304,6 +331,14 @@ static json_t *result_schema(void)
     return open_object(members);
 }
 
+static json_t *report_schema(void)
+{
+    json_t *test = open_object(json_pack("{s:o, s:o, s:o}", "name", plain("string"), "verdict",
+                                         plain("string"), "message", plain("string")));
+    return open_object(json_pack("{s:o, s:o, s:o}", "verdict", plain("string"), "tests", list_of(test),
+                                 "summary", plain("object")));
+}
+
 static json_t *problem_schema(void)
 {
     json_t *kinds = json_array();
@@ -334,6 +369,7 @@ json_t *schema_components(void)
     add(all, "Problem", problem_schema());
     add(all, "Limits", limits_schema());
     add(all, "Result", result_schema());
+    add(all, "Report", report_schema());
     add(all, "Status", open_object(json_pack("{s:o}", "status", plain("string"))));
     add(all, "Started", open_object(json_pack("{s:o}", "session", plain("string"))));
     add(all, "Ended", open_object(json_pack("{s:o}", "why", plain("string"))));

@@ -137,6 +137,42 @@ const struct field CHECK_FIELDS[] = {
     {NULL},
 };
 
+static const char *const COMPARES[] = {"none", "exact", "trimmed", "checker", NULL};
+const struct field JUDGE_FIELDS[] = {
+    {"priority", FIELD_INTEGER, "Which of your waiting requests goes first: 0 to 9; default 5.", false, 0, 9},
+    {"deadline_ms", FIELD_INTEGER, "How long it may wait for its turn.", false, 1, 3600000},
+    {"build", FIELD_TASK, "A request that makes the program, and in outputs what it leaves for the runs."},
+    {"run", FIELD_TASK, "A request: what runs for each test, and its limits.", true},
+    {"tests", FIELD_TASK, "Each with its stdin, args, limits, and what is expected.", true},
+    {"checker", FIELD_TASK, "A request: a program that judges outputs."},
+    {"compare", FIELD_WORD, "How outputs of tests that do not say are compared.", .words = COMPARES},
+    {"stop_on_first_failure", FIELD_BOOL, "After a test that is not accepted none is begun."},
+    {"jobs", FIELD_INTEGER, "Tests run at once. Default 1.", false, 1, 64},
+    {"output_bytes", FIELD_INTEGER, "So much of each test's output stands in the report. Default 0.", false, 0, 65536},
+    {NULL},
+};
+
+/* Of build, run and checker. */
+const struct field PART_FIELDS[] = {
+    {"language", FIELD_SPEC, "Language of the code."},
+    {"code", FIELD_SPEC, "Source text to run."},
+    {"command", FIELD_SPEC, "A whole command, looked up inside the cell, in the place of code."},
+    {"args", FIELD_SPEC, "Arguments behind the code."},
+    {"env", FIELD_SPEC, "Variables added to the cell's own."},
+    {"cwd", FIELD_SPEC, "Folder in the cell where the program starts."},
+    {"stdin", FIELD_SPEC, "What a build reads on stdin; tests have their own."},
+    {"stdin_b64", FIELD_SPEC, "The same as base64."},
+    {"files", FIELD_SPEC, "Files put into the work folder."},
+    {"limits", FIELD_SPEC, "Limits of the cell."},
+    {"profile", FIELD_SPEC, "System calls that are allowed."},
+    {"overflow", FIELD_SPEC, "What happens when output passes its limit."},
+    {"disk_backing", FIELD_SPEC, "Where the work folder lies."},
+    {"allow_degraded", FIELD_SPEC, "What these cells may go without."},
+    {"network", FIELD_SPEC, "Rules of the network."},
+    {"mode", FIELD_SPEC, "plain, which is also the default."},
+    {NULL},
+};
+
 const struct field INTERRUPT_FIELDS[] = {
     {"context", FIELD_NAME, "Only what runs in this context. Default: in all."},
     {NULL},

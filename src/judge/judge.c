@@ -157,6 +157,20 @@ static int judge(struct sc_judge_work *work, struct sc_err *err)
     return r;
 }
 
+int sc_judge_here(const struct sc_judge_task *task, const struct sc_judge_callbacks *callbacks,
+                  struct sc_judge_report *ret_report, struct sc_err *err)
+{
+    const struct sc_host_options options = {.cgroup_parent = task->run.cgroup_parent, .want_scope = true};
+    struct sc_host *host = calloc(1, sizeof *host);
+    int r = host ? sc_judge_task_check(task, 0, err) : sc_err_sys(err, -ENOMEM, "the judge's host");
+    if (r == 0)
+        r = sc_host_probe(host, &options, err);
+    if (r == 0)
+        r = sc_judge(task, host, callbacks, ret_report, err);
+    free(host);
+    return r;
+}
+
 int sc_judge(const struct sc_judge_task *task, const struct sc_host *host,
              const struct sc_judge_callbacks *callbacks, struct sc_judge_report *ret_report,
              struct sc_err *err)

@@ -9,6 +9,7 @@
 #ifndef SC_JUDGE_JUDGE_H
 #define SC_JUDGE_JUDGE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,6 +85,8 @@ void sc_judge_task_init(struct sc_judge_task *task);
 void sc_judge_task_fini(struct sc_judge_task *task);
 /* On failure the task is half filled and fit only for sc_judge_task_fini. */
 int sc_judge_task_from_json(struct sc_judge_task *task, const char *text, size_t len, struct sc_err *err);
+/* The same of a value; `object` is borrowed during the call. */
+int sc_judge_task_read(struct sc_judge_task *task, const json_t *object, struct sc_err *err);
 /* Everything that is wrong with a task and can be told before anything is built. Resolves nothing. */
 int sc_judge_task_check(const struct sc_judge_task *task, uint64_t host_memory, struct sc_err *err);
 
@@ -120,6 +123,9 @@ struct sc_judge_callbacks {
 int sc_judge(const struct sc_judge_task *task, const struct sc_host *host,
              const struct sc_judge_callbacks *callbacks, struct sc_judge_report *ret_report,
              struct sc_err *err);
+/* The same on this host, which it looks at first. */
+int sc_judge_here(const struct sc_judge_task *task, const struct sc_judge_callbacks *callbacks,
+                  struct sc_judge_report *ret_report, struct sc_err *err);
 void sc_judge_report_fini(struct sc_judge_report *report);
 /* Heap text; `task` gives the names. NULL when memory ran out. */
 char *sc_judge_report_to_json(const struct sc_judge_report *report, const struct sc_judge_task *task,

@@ -56,6 +56,10 @@ static int check_part(const struct sc_spec *spec, const char *part, bool own_std
         return not_here(part, "pty", "input and output of tests are files", err);
     if (spec->mode != SC_MODE_PLAIN)
         return not_here(part, "mode", "tests run as they are, in mode plain", err);
+    if (spec->template)
+        return not_here(part, "template", "a task says all of it itself", err);
+    if (spec->forkable)
+        return not_here(part, "forkable", "what ends with its test is not copied", err);
     if (spec->validate.on)
         return not_here(part, "validate", "the judge reads no code; `snapcell check` does", err);
     return 0;
@@ -69,7 +73,9 @@ static int check_spec(const struct sc_spec *spec, const char *part, uint64_t hos
         return sc_err_sys(err, -ENOMEM, "the judge's task");
     int r = sc_spec_check(&copy, host_memory, err);
     sc_spec_fini(&copy);
-    return r < 0 ? sc_err_wrap(err, r, "%s", part) : 0;
+    if (r < 0)
+        sc_err_below(err, part);
+    return r;
 }
 
 /* The host was looked at for one place where groups are made. */
@@ -143,7 +149,9 @@ static int check_limits(const struct sc_judge_test *test, const char *path, uint
     if (r == 0)
         r = sc_spec_check(&spec, host_memory, err);
     sc_spec_fini(&spec);
-    return r < 0 ? sc_err_wrap(err, r, "%s", path) : 0;
+    if (r < 0)
+        sc_err_below(err, path);
+    return r;
 }
 
 static int check_file(const struct sc_judge_bytes *bytes, const char *path, const char *field, uint64_t max,

@@ -301,6 +301,13 @@ static const struct sc_json_field TASK[] = {
     {NULL},
 };
 
+int sc_judge_task_read(struct sc_judge_task *task, const json_t *object, struct sc_err *err)
+{
+    struct reading reading = {.task = task};
+    int r = sc_json_read_object(&reading, object, "", TASK, err);
+    return r == 0 && reading.tests ? sc_json_read_list(task, reading.tests, "tests", read_test, err) : r;
+}
+
 int sc_judge_task_from_json(struct sc_judge_task *task, const char *text, size_t len, struct sc_err *err)
 {
     if (len > SC_SPEC_JSON_MAX)
@@ -311,10 +318,7 @@ int sc_judge_task_from_json(struct sc_judge_task *task, const char *text, size_t
     int r = sc_json_load(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &request, &error);
     if (r < 0)
         return r == -ENOMEM ? no_memory(err) : sc_json_parse_error(&error, err);
-    struct reading reading = {.task = task};
-    r = sc_json_read_object(&reading, request, "", TASK, err);
-    if (r == 0 && reading.tests)
-        r = sc_json_read_list(task, reading.tests, "tests", read_test, err);
+    r = sc_judge_task_read(task, request, err);
     json_decref(request);
     return r;
 }

@@ -99,13 +99,19 @@ bool admission_is_pressed(struct keeper *keeper)
     return sc_pressure_beyond(&admission->pressure, &keeper->options->pressure) != NULL;
 }
 
-/* May one more cell be handed out? */
-static bool is_open(struct keeper *keeper, bool once)
+static bool is_single(const struct sc_keeper_request *request)
+{
+    return request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_JUDGE;
+}
+
+/* May what is needed be handed out? */
+static bool is_open(struct keeper *keeper, bool once, const struct need *need)
 {
     const struct admission *admission = &keeper->admission;
-    if (keeper->n_sessions >= keeper->options->sessions)
+    if (keeper->n_sessions + keeper->n_judgings >= keeper->options->sessions)
         return false;
-    if (once && admission->n_running >= keeper->options->running)
+    /* A task that wants more cells at once than may ever run has them when nothing else does. */
+    if (once && admission->n_running && admission->n_running + need->cells > keeper->options->running)
         return false;
     return (once ? admission->n_running : keeper->n_sessions) == 0 || !admission_is_pressed(keeper);
 }
@@ -125,25 +131,26 @@ static void charge(struct keeper *keeper, struct tenant *tenant)
     tenant->virtual_ns += share_of(tenant, tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS);
 }
 
-void admission_take(struct keeper_session *session, const struct need *need, bool once)
+void share_take(const struct caller *caller, const struct need *need, bool once, struct share *ret_share)
 {
-    struct tenant *tenant = session->tenant;
-    session->need = *need;
-    session->charged_ns = tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS;
-    session->once = once;
+    struct tenant *tenant = caller->tenant;
+    *ret_share = (struct share){.need = *need,
+                                .charged_ns = tenant->usual_ns ? tenant->usual_ns : FIRST_GUESS_NS,
+                                .since_ns = sc_now_ns(),
+                                .once = once};
     tenant->used.cells += need->cells;
     tenant->used.memory += need->memory;
     tenant->used.disk += need->disk;
     tenant->used.cpus += need->cpus;
     if (once)
-        session->keeper->admission.n_running++;
+        caller->keeper->admission.n_running += (unsigned)need->cells;
 }
 
-void admission_give_back(struct keeper_session *session)
+void share_give_back(const struct caller *caller, struct share *share)
 {
-    struct tenant *tenant = session->tenant;
-    struct keeper *keeper = session->keeper;
-    const struct need *need = &session->need;
+    struct tenant *tenant = caller->tenant;
+    struct keeper *keeper = caller->keeper;
+    const struct need *need = &share->need;
     const struct timeval now = {0};
     if (!tenant || !need->cells)
         return;
@@ -151,20 +158,45 @@ void admission_give_back(struct keeper_session *session)
     tenant->used.memory -= need->memory;
     tenant->used.disk -= need->disk;
     tenant->used.cpus -= need->cpus;
-    if (session->once) {
-        uint64_t took = sc_now_ns() - session->since_ns;
-        keeper->admission.n_running--;
+    if (share->once) {
+        uint64_t took = sc_now_ns() - share->since_ns;
+        keeper->admission.n_running -= (unsigned)need->cells;
         /* What it took beyond the guess, or less. */
-        if (took > session->charged_ns)
-            tenant->virtual_ns += share_of(tenant, took - session->charged_ns);
+        if (took > share->charged_ns)
+            tenant->virtual_ns += share_of(tenant, took - share->charged_ns);
         else
-            tenant->virtual_ns -=
-                sc_min_u64(tenant->virtual_ns, share_of(tenant, session->charged_ns - took));
+            tenant->virtual_ns -= sc_min_u64(tenant->virtual_ns, share_of(tenant, share->charged_ns - took));
         tenant->usual_ns = tenant->usual_ns ? (7 * tenant->usual_ns + took) / 8 : took;
     }
-    session->need.cells = 0;
+    share->need.cells = 0;
     if (keeper->admission.n_queued && keeper->admission.turn)
         evtimer_add(keeper->admission.turn, &now);
+}
+
+static struct caller caller_of(const struct keeper_session *session)
+{
+    return (struct caller){.keeper = session->keeper, .uid = session->owner, .tenant = session->tenant};
+}
+
+void admission_take(struct keeper_session *session, const struct need *need, bool once)
+{
+    const struct caller caller = caller_of(session);
+    struct share share;
+    share_take(&caller, need, once, &share);
+    session->need = share.need;
+    session->charged_ns = share.charged_ns;
+    session->once = share.once;
+}
+
+void admission_give_back(struct keeper_session *session)
+{
+    const struct caller caller = caller_of(session);
+    struct share share = {.need = session->need,
+                          .charged_ns = session->charged_ns,
+                          .since_ns = session->since_ns,
+                          .once = session->once};
+    share_give_back(&caller, &share);
+    session->need.cells = 0;
 }
 
 static void hand_out(struct ticket *ticket)
@@ -211,7 +243,7 @@ static void take_turns(evutil_socket_t fd, short what, void *userdata)
     struct ticket *ticket;
     (void)fd;
     (void)what;
-    while ((ticket = next_ticket(keeper)) && is_open(keeper, ticket->request.verb == SC_KEEPER_ONCE))
+    while ((ticket = next_ticket(keeper)) && is_open(keeper, is_single(&ticket->request), &ticket->need))
         hand_out(ticket);
 }
 
@@ -363,7 +395,7 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
     if (room_need(caller, request, &need, &err) < 0)
         no = resumes ? sc_keeper_reply_refusal(&err) : sc_keeper_reply_err(&err);
     else
-        no = room_refuse(tenant->quota, &need);
+        no = room_refuse(tenant->quota, &need, request->verb == SC_KEEPER_JUDGE ? "judge" : "spec");
     if (!no && resumes)
         no = policy_refuse_stored(tenant->quota, &request->spec);
     if (no && err.kind == SC_ERR_NONE)
@@ -372,8 +404,8 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
         peer_reply(peer, channel, no);
         return;
     }
-    bool once = request->verb == SC_KEEPER_ONCE;
-    if (!caller->keeper->admission.n_queued && room_has(tenant, &need) && is_open(caller->keeper, once)) {
+    if (!caller->keeper->admission.n_queued && room_has(tenant, &need) &&
+        is_open(caller->keeper, is_single(request), &need)) {
         charge(caller->keeper, tenant);
         call_admitted(caller, peer, channel, request, &need, 0);
         return;
@@ -400,7 +432,7 @@ char *admission_copies(const struct keeper_session *from, size_t n)
         return refusal("too_many", "this tenant has no room for copies within what it may have at once",
                        usual_ms(tenant));
     }
-    if (!is_open(keeper, false) || next_ticket(keeper)) {
+    if (!is_open(keeper, false, &need) || next_ticket(keeper)) {
         keeper->counts.overloaded++;
         return refusal("overloaded", "the keeper has no room for copies now", OVERLOADED_MS);
     }

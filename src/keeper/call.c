@@ -257,6 +257,7 @@ static const struct handler {
     [SC_KEEPER_IDENTIFY] = {.answer = identify},
     [SC_KEEPER_METRICS] = {.answer = tell_metrics},
     [SC_KEEPER_WATCH_EVENTS] = {0}, /* events.c */
+    [SC_KEEPER_JUDGE] = {0},        /* judging.c */
 };
 
 static struct call *call_new(struct peer *peer, struct keeper_session *session, uint16_t channel,
@@ -386,7 +387,9 @@ static void begin_with_cell(const struct caller *caller, struct peer *peer, uint
 void call_admitted(const struct caller *caller, struct peer *peer, uint16_t channel,
                    struct sc_keeper_request *request, const struct need *need, uint64_t queued_ns)
 {
-    if (request->verb != SC_KEEPER_SESSION_START)
+    if (request->verb == SC_KEEPER_JUDGE)
+        judging_begin(caller, peer, channel, request, need);
+    else if (request->verb != SC_KEEPER_SESSION_START)
         begin_with_cell(caller, peer, channel, request, need, queued_ns);
     else
         peer_reply(peer, channel, open_session(caller, request, need));
@@ -460,7 +463,8 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
         }
         sc_session_touch(session->session);
     }
-    const bool needs_cell = request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_SESSION_START ||
+    const bool needs_cell = request->verb == SC_KEEPER_ONCE || request->verb == SC_KEEPER_JUDGE ||
+                            request->verb == SC_KEEPER_SESSION_START ||
                             request->verb == SC_KEEPER_SESSION_RESUME;
     const bool waits = (caller.tenant && needs_cell) || !handler->answer;
     if (waits && peer->n_calls >= most)
@@ -468,6 +472,8 @@ void call_begin(struct peer *peer, uint16_t channel, struct sc_keeper_request *r
                    sc_keeper_reply_error("usage", "", "too many requests at once on this connection"));
     else if (caller.tenant && needs_cell)
         admission_ask(&caller, peer, channel, request);
+    else if (request->verb == SC_KEEPER_JUDGE)
+        judging_begin(&caller, peer, channel, request, NULL);
     else if (request->verb == SC_KEEPER_WATCH_EVENTS)
         events_watch(&caller, peer, channel);
     else if (handler->answer)

@@ -50,7 +50,7 @@ void keeper_watch_idle(struct keeper *keeper)
                                  .tv_usec = (suseconds_t)(ns % SC_NS_PER_S / 1000)};
     if (!ns || !keeper->idle)
         return;
-    if (keeper->n_peers || keeper->n_gates || keeper->n_sessions)
+    if (keeper->n_peers || keeper->n_gates || keeper->n_sessions || keeper->n_judgings)
         evtimer_del(keeper->idle);
     else
         evtimer_add(keeper->idle, &wait);
@@ -100,6 +100,7 @@ static void close_all(struct keeper *keeper)
     struct keeper_session *session;
     struct peer *peer;
     admission_close(keeper);
+    judgings_close(keeper);
     while ((session = TAILQ_FIRST(&keeper->sessions))) {
         while (session->session && sc_session_below(session->session) > 0)
             session = session_below(session);
@@ -224,6 +225,7 @@ int sc_keeper_serve(const struct sc_keeper_options *options, struct sc_err *err)
     TAILQ_INIT(&keeper.sessions);
     TAILQ_INIT(&keeper.shapes);
     TAILQ_INIT(&keeper.watchers);
+    TAILQ_INIT(&keeper.judgings);
     int r = options->path ? 0 : sc_keeper_path(path, err);
     /* First all that takes a while: who can connect is soon answered. */
     if (r == 0)

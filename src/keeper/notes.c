@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "judge/judge.h"
 #include "keeper/parts.h"
 #include "keeper/state.h"
 
@@ -351,6 +352,32 @@ static json_t *outcome(const char *reply)
     json_t *word = json_string(kind ? kind : "ok");
     json_decref(value);
     return word;
+}
+
+void note_task(const struct caller *caller, json_t *subject, const struct noted_task *task, const char *reply)
+{
+    json_t *record;
+    if (caller->tenant)
+        caller->tenant->results++;
+    if (!is_heard(caller->keeper))
+        return;
+    record = json_pack("{s:s, s:o, s:s}", "event", "run", "who",
+                       who(caller->tenant, caller->uid, caller->key), "request", "judge");
+    int r = record && subject ? json_object_update(record, subject) : -1;
+    if (r == 0 && task->ended && task->verdict < SC_VERDICTS) {
+        r = json_object_set_new(record, "verdict", json_string(SC_VERDICT_NAMES[task->verdict]));
+        if (r == 0)
+            r = json_object_set_new(record, "tests", json_integer((json_int_t)task->tests));
+        if (r == 0)
+            r = json_object_set_new(record, "accepted", json_integer((json_int_t)task->accepted));
+    } else if (r == 0) {
+        r = json_object_set_new(record, "outcome", outcome(reply));
+    }
+    if (r < 0) {
+        json_decref(record);
+        record = NULL;
+    }
+    put(caller->keeper, caller->tenant, record);
 }
 
 void note_call_end(struct call *call, const char *reply)

@@ -4,6 +4,7 @@
 #define SC_KEEPER_NOTES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "keeper/audit.h"
@@ -60,6 +61,14 @@ void note_lost(struct keeper *keeper, const char *tenant, const char *id);
 void note_session_end(const struct keeper_session *session);
 /* A run or command has a result, */
 void note_result(struct call *call, const struct sc_result *result);
+/* A task of the judge has ended. `subject`: what it is; `reply`: what was answered. */
+struct noted_task {
+    bool ended;       /* with a report: */
+    uint32_t verdict; /* enum sc_verdict */
+    uint64_t tests, accepted;
+};
+void note_task(const struct caller *caller, json_t *subject, const struct noted_task *task,
+               const char *reply);
 /* or a call ends, with or without one. */
 void note_call_end(struct call *call, const char *reply);
 

@@ -55,13 +55,14 @@ struct keeper {
     uint64_t nobodies, nobody_ns; /* refused since the last record of them, and when that was */
     uint64_t since_ns;
     TAILQ_HEAD(, watcher) watchers;
+    TAILQ_HEAD(, judging) judgings;
     struct journal *journal; /* with a gate */
     struct sc_keeper_place place;
     TAILQ_HEAD(, peer) peers;
     TAILQ_HEAD(, keeper_session) sessions;
     TAILQ_HEAD(, shape) shapes;
     struct event *refill, *hatch; /* warm.c: cells that wait; zygotes that do not */
-    unsigned n_peers, n_gates, n_sessions, n_shapes;
+    unsigned n_peers, n_gates, n_sessions, n_judgings, n_shapes;
     uid_t uid;
 };
 
@@ -103,11 +104,13 @@ int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_
 bool room_has(const struct tenant *tenant, const struct need *need);
 bool room_may_ever(const struct sc_quota *quota, const struct need *need);
 void room_need_of(const struct sc_limits *limits, struct need *ret_need);
-/* Of a request's cell, by the limits that it will have; its template is applied, or what is stored read. */
+/* Of a request's cell, or a task's cells, by the limits that they will have; a template is applied, or what is
+ * stored read. */
 int room_need(const struct caller *caller, struct sc_keeper_request *request, struct need *ret_need,
               struct sc_err *err);
-/* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. */
-char *room_refuse(const struct sc_quota *quota, const struct need *need);
+/* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. `whole`: what
+ * the limits stand in, "spec" or "judge". */
+char *room_refuse(const struct sc_quota *quota, const struct need *need, const char *whole);
 
 /* ---- admission.c: whose turn it is ---- */
 
@@ -126,6 +129,14 @@ void admission_ask(const struct caller *caller, struct peer *peer, uint16_t chan
 /* NULL: a tenant's session may be copied so many times now, as copies do not wait. Else the reply that
  * refuses it. */
 char *admission_copies(const struct keeper_session *from, size_t n);
+/* What a tenant has of its quota for one thing that was asked for; zeroed: nothing. */
+struct share {
+    struct need need;
+    uint64_t charged_ns, since_ns;
+    bool once; /* a single run, or a task */
+};
+void share_take(const struct caller *caller, const struct need *need, bool once, struct share *ret_share);
+void share_give_back(const struct caller *caller, struct share *share); /* once; of nothing: nothing happens */
 /* The session has its cell. */
 void admission_take(struct keeper_session *session, const struct need *need, bool once);
 /* Its cell is gone. Nothing happens when it was not taken. */
@@ -147,6 +158,17 @@ void events_close(struct keeper *keeper); /* answers who watches */
 /* `tenant` NULL: it is nobody's. */
 void events_tell(struct keeper *keeper, const struct tenant *tenant, const json_t *record);
 char *metrics_tell(const struct caller *caller); /* the reply */
+
+/* ---- judging.c: tasks of the judge ---- */
+
+struct judging;
+/* Takes nothing of `request`. `need` NULL: it is not a tenant's. */
+void judging_begin(const struct caller *caller, struct peer *peer, uint16_t channel,
+                   struct sc_keeper_request *request, const struct need *need);
+struct judging *judging_by_channel(const struct peer *peer, uint16_t channel);
+void judging_cancel(struct judging *judging); /* it still answers */
+void judgings_drop(struct peer *peer);        /* without an answer */
+void judgings_close(struct keeper *keeper);   /* answers */
 
 /* ---- journal.c: sessions of a keeper that was killed ---- */
 
@@ -171,7 +193,8 @@ struct peer {
     TAILQ_HEAD(, call) calls;
     TAILQ_HEAD(, ticket) tickets;
     TAILQ_HEAD(, watcher) watchers;
-    unsigned n_calls; /* with tickets and watchers */
+    TAILQ_HEAD(, judging) judgings;
+    unsigned n_calls; /* with tickets, watchers and judgings */
     bool broken;      /* ends as soon as nobody is at work with it */
 };
 

@@ -116,7 +116,7 @@ static void take_request(struct peer *peer)
 static bool is_taken(struct peer *peer, uint16_t channel)
 {
     return call_by_channel(peer, channel) || ticket_by_channel(peer, channel) ||
-           watcher_by_channel(peer, channel);
+           watcher_by_channel(peer, channel) || judging_by_channel(peer, channel);
 }
 
 static int take_text(struct peer *peer, const struct sc_frame *frame, const uint8_t *payload)
@@ -144,10 +144,13 @@ static int take_for_call(struct peer *peer, const struct sc_frame *frame, const 
     struct sc_keeper_size size;
     struct ticket *ticket = call ? NULL : ticket_by_channel(peer, frame->channel);
     struct watcher *watcher = call ? NULL : watcher_by_channel(peer, frame->channel);
+    struct judging *judging = call ? NULL : judging_by_channel(peer, frame->channel);
     if (ticket && frame->type == SC_KEEPER_CANCEL)
         ticket_cancel(ticket);
     if (watcher && frame->type == SC_KEEPER_CANCEL)
         watcher_cancel(watcher);
+    if (judging && frame->type == SC_KEEPER_CANCEL)
+        judging_cancel(judging);
     if (!call)
         return 0;
     switch (frame->type) {
@@ -270,6 +273,7 @@ static void add_peer(struct keeper *keeper, int sock, enum sc_keeper_kind kind, 
     TAILQ_INIT(&peer->calls);
     TAILQ_INIT(&peer->tickets);
     TAILQ_INIT(&peer->watchers);
+    TAILQ_INIT(&peer->judgings);
     peer->stream = bufferevent_socket_new(keeper->base, sock, BEV_OPT_CLOSE_ON_FREE);
     if (!peer->stream) {
         close(sock);
@@ -315,6 +319,7 @@ void peer_free(struct peer *peer)
     peer->broken = true;
     tickets_drop(peer);
     watchers_drop(peer);
+    judgings_drop(peer);
     while ((call = TAILQ_FIRST(&peer->calls))) {
         TAILQ_REMOVE(&peer->calls, call, of_peer);
         peer->n_calls--;

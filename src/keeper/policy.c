@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "judge/judge.h"
 #include "keeper/parts.h"
 #include "keeper/reply.h"
 
@@ -39,32 +40,78 @@ static bool has_rule_file(const struct sc_validate *validate)
     return false;
 }
 
-static char *refuse_places(const struct sc_spec *spec)
+/* `part`: where the spec stands in the request. A build's outputs stay in the keeper. */
+static char *refuse_places(const struct sc_spec *spec, const char *part, bool may_leave)
 {
     const struct {
         bool given;
         const char *field;
     } rows[] = {
-        {spec->program, "spec.program"},
-        {spec->n_dirs > 0, "spec.dirs"},
-        {spec->n_outs > 0, "spec.out"},
-        {spec->root, "spec.root"},
-        {spec->venv, "spec.venv"},
-        {spec->interpreter, "spec.interpreter"},
-        {spec->cgroup_parent, "spec.cgroup_parent"},
-        {spec->pin, "spec.pin"},
-        {has_rule_file(&spec->validate), "spec.validate.rules"},
+        {spec->program, "program"},
+        {spec->n_dirs > 0, "dirs"},
+        {spec->n_outs > 0 && !may_leave, "out"},
+        {spec->root, "root"},
+        {spec->venv, "venv"},
+        {spec->interpreter, "interpreter"},
+        {spec->cgroup_parent, "cgroup_parent"},
+        {spec->pin, "pin"},
+        {has_rule_file(&spec->validate), "validate.rules"},
     };
+    char field[SC_ERR_FIELD_MAX];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].given)
-            return forbidden(rows[i].field, NOT_YOURS);
+        if (rows[i].given) {
+            snprintf(field, sizeof field, "%s.%s", part, rows[i].field);
+            return forbidden(field, NOT_YOURS);
+        }
     size_t at = 0;
     if (has_host_file(spec, &at)) {
-        char field[SC_ERR_FIELD_MAX];
-        snprintf(field, sizeof field, "spec.files[%zu].host", at);
+        snprintf(field, sizeof field, "%s.files[%zu].host", part, at);
         return forbidden(field, NOT_YOURS);
     }
     return NULL;
+}
+
+/* What a tenant may ask of a cell, wherever it is described. */
+static char *refuse_spec(const struct sc_quota *quota, const struct sc_spec *spec, const char *part,
+                         bool may_leave)
+{
+    char field[SC_ERR_FIELD_MAX];
+    char *refusal = refuse_places(spec, part, may_leave);
+    if (!refusal && (spec->allow_degraded & ~quota->allow_degraded)) {
+        snprintf(field, sizeof field, "%s.allow_degraded", part);
+        refusal = forbidden(field, "weaker than this tenant may accept");
+    }
+    return refusal;
+}
+
+static char *refuse_test_files(const struct sc_judge_task *task)
+{
+    char field[SC_ERR_FIELD_MAX];
+    for (size_t i = 0; i < task->n_tests; i++) {
+        const struct sc_judge_test *test = &task->tests[i];
+        if (!test->input.file && !test->expected.file)
+            continue;
+        snprintf(field, sizeof field, "judge.tests[%zu].%s", i,
+                 test->input.file ? "stdin_file" : "expected_file");
+        return forbidden(field, NOT_YOURS);
+    }
+    return NULL;
+}
+
+static char *refuse_task(const struct sc_quota *quota, const struct sc_judge_task *task)
+{
+    char *refusal = refuse_spec(quota, &task->build, "judge.build", true);
+    if (!refusal)
+        refusal = refuse_spec(quota, &task->run, "judge.run", false);
+    if (!refusal)
+        refusal = refuse_spec(quota, &task->checker, "judge.checker", false);
+    if (!refusal)
+        refusal = refuse_test_files(task);
+    if (!refusal && task->pin_each)
+        refusal = forbidden("judge.pin", NOT_YOURS);
+    if (!refusal && quota->some_templates)
+        refusal = forbidden("judge", "this tenant may only use templates, which a task has none of");
+    return refusal;
 }
 
 static char *refuse_template(const struct sc_quota *quota, const struct sc_spec *spec)
@@ -115,16 +162,16 @@ static char *refuse_session(const struct sc_quota *quota, const struct sc_keeper
 char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request *request)
 {
     const struct sc_spec *spec = &request->spec;
+    if (request->verb == SC_KEEPER_JUDGE)
+        return refuse_task(quota, request->judge);
     char *refusal = refuse_session(quota, request);
     if (refusal)
         return refusal;
     if (request->verb != SC_KEEPER_ONCE && request->verb != SC_KEEPER_SESSION_START)
         return has_rule_file(&spec->validate) ? forbidden("validate.rules", NOT_YOURS) : NULL;
-    refusal = refuse_places(spec);
+    refusal = refuse_spec(quota, spec, "spec", false);
     if (!refusal)
         refusal = refuse_template(quota, spec);
-    if (!refusal && (spec->allow_degraded & ~quota->allow_degraded))
-        refusal = forbidden("spec.allow_degraded", "weaker than this tenant may accept");
     return refusal;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "judge/judge.h"
 #include "keeper/fields.h"
 #include "keeper/request_check.h"
 #include "keeper/wire.h"
@@ -50,9 +51,10 @@ enum field_bit {
     F_SNAPSHOT = 1 << 26,
     F_PORT = 1 << 28,
     F_ITSELF = 1 << 27, /* the snapshot that the request is about */
-    F_LEFT = 1 << 28,
     F_INHERIT = 1 << 29,
     F_SECRETS = 1 << 30,
+    F_LEFT = 1ull << 31,
+    F_JUDGE = 1ull << 32,
 };
 
 /* Which request may come from which kind of connection, with which fields, and what must be true of it. */
@@ -61,7 +63,7 @@ struct row {
     enum sc_keeper_verb verb;
     unsigned kinds;
     unsigned needs;
-    unsigned fields;
+    uint64_t fields;
     enum sc_file_kind file;
 };
 #define BOTH (SC_KEEPER_CLIENT | SC_KEEPER_GATE)
@@ -103,6 +105,7 @@ static const struct row REQUESTS[] = {
     {"run", SC_KEEPER_RUN, BOTH, INSIDE, F_SESSION | F_CONTEXT | F_OUTPUT | F_CODE | F_STDIN | F_LIMITS},
     {"check", SC_KEEPER_CHECK, BOTH, SESSION, F_SESSION | F_SOURCE},
     {"once", SC_KEEPER_ONCE, BOTH, 0, F_SPEC | F_OUTPUT},
+    {"judge", SC_KEEPER_JUDGE, BOTH, 0, F_JUDGE},
     {"run.interrupt", SC_KEEPER_RUN_INTERRUPT, BOTH, INSIDE, F_SESSION | F_CONTEXT},
     {"exec", SC_KEEPER_EXEC, BOTH, INSIDE | SC_KEEPER_NEEDS_COMMAND,
      F_SESSION | F_OUTPUT | F_COMMAND | F_STDIN | F_LIMITS},
@@ -339,6 +342,21 @@ static int read_output(void *into, const json_t *value, const char *path, struct
     return r;
 }
 
+static int read_judge(void *into, const json_t *value, const char *path, struct sc_err *err)
+{
+    struct sc_judge_task *task = json_is_object(value) ? calloc(1, sizeof *task) : NULL;
+    if (!json_is_object(value))
+        return sc_json_wrong_type(path, value, "an object", err);
+    if (!task)
+        return sc_err_sys(err, -ENOMEM, "request");
+    sc_judge_task_init(task);
+    *(struct sc_judge_task **)into = task;
+    int r = sc_judge_task_read(task, value, err);
+    if (r < 0)
+        sc_err_below(err, path);
+    return r;
+}
+
 static int read_spec(void *into, const json_t *value, const char *path, struct sc_err *err)
 {
     return sc_spec_read(into, value, path, err);
@@ -347,7 +365,7 @@ static int read_spec(void *into, const json_t *value, const char *path, struct s
 /* The fields of the keeper's own, and those that the spec's reader takes (`read` is NULL). */
 struct field_row {
     const char *name;
-    unsigned bit;
+    uint64_t bit;
     sc_json_reader *read;
     size_t offset;
 };
@@ -366,6 +384,7 @@ static const struct field_row FIELDS[] = {
     {"total_ms", F_TIMES, read_total, OFFSET(total_ns)},
     {"left_ms", F_LEFT, read_total, OFFSET(left_ns)},
     {"spec", F_SPEC, read_spec, OFFSET(spec)},
+    {"judge", F_JUDGE, read_judge, OFFSET(judge)},
     {"context", F_CONTEXT, read_name, OFFSET(context)},
     {"output", F_OUTPUT, read_output, OFFSET(whole)},
     {"rows", F_TERMINAL, read_cells, OFFSET(rows)},
@@ -452,7 +471,7 @@ static int unknown_field(const struct row *row, const char *name, struct sc_err 
 static int read_fields(struct sc_keeper_request *request, const struct row *row, const json_t *object,
                        json_t *of_spec, struct sc_err *err)
 {
-    const unsigned fields = row->fields | (row->needs & SC_KEEPER_WITHOUT_AS ? 0 : F_GATE);
+    const uint64_t fields = row->fields | (row->needs & SC_KEEPER_WITHOUT_AS ? 0 : F_GATE);
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value)
@@ -556,6 +575,9 @@ void sc_keeper_request_fini(struct sc_keeper_request *request)
     free(request->path);
     free(request->to);
     sc_spec_fini(&request->spec);
+    sc_judge_task_fini(request->judge);
+    free(request->judge);
+    request->judge = NULL;
     request->as = request->access = request->key = request->peer = NULL;
     request->session = request->name = request->snapshot = NULL;
     request->context = request->path = request->to = NULL;

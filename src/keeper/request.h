@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "spec/spec.h"
 
+struct sc_judge_task;
+
 enum sc_keeper_verb {
     SC_KEEPER_SESSION_START,
     SC_KEEPER_SESSION_LIST,
@@ -26,6 +28,7 @@ enum sc_keeper_verb {
     SC_KEEPER_RUN,
     SC_KEEPER_CHECK,
     SC_KEEPER_ONCE,
+    SC_KEEPER_JUDGE,
     SC_KEEPER_RUN_INTERRUPT,
     SC_KEEPER_EXEC,
     SC_KEEPER_COMMAND,
@@ -95,6 +98,7 @@ struct sc_keeper_request {
     /* START, ONCE: the whole spec. RUN, EXEC, COMMAND: code, command, environment, stdin, folder; limits that
      * were not given are SC_UNSET. */
     struct sc_spec spec;
+    struct sc_judge_task *judge; /* of JUDGE, else NULL */
 };
 
 /* `request` needs no initialisation and is fit for _fini in any case. Errors are of kind USAGE and name the

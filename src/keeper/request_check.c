@@ -101,6 +101,8 @@ int sc_keeper_request_check(const struct sc_keeper_request *request, struct sc_e
         return missing("mode", err);
     if (request->verb == SC_KEEPER_SESSION_NETWORK && !request->spec.net.given)
         return missing("network", err);
+    if (request->verb == SC_KEEPER_JUDGE && !request->judge)
+        return missing("judge", err);
     if (request->background && request->pty)
         return sc_err_usage(err, "pty", "pty: a command in the background has no terminal");
     if (request->verb == SC_KEEPER_SESSION_TIME && !request->left_ns)

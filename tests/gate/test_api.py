@@ -191,6 +191,8 @@ def test_the_lines_of_the_page_run(shared):
             continue
         if DEGRADED and re.search(r"/v1/(run|check|sessions)\" ", line):
             line = line.replace("--json '{", "--json '{\"allow_degraded\": [%s], " % ", ".join('"%s"' % x for x in DEGRADED))
+        if DEGRADED and "/v1/judge" in line:
+            line = line.replace('"run": {', '"run": {"allow_degraded": [%s], ' % ", ".join('"%s"' % x for x in DEGRADED))
         body = b"" if "@-" in line else None
         if "/tar" in line and body is not None:
             body = b"\0" * 1024

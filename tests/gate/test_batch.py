@@ -71,7 +71,11 @@ def test_commands_and_programs_as_they_are(shared):
 @pytest.mark.parametrize("line,field", [
     (b"{", "request"), (b"[1]", "job"), (b'{"id": "x"}', "spec"), (b'{"spec": 1}', "spec"),
     (b'{"id": "", "spec": {}}', "id"), (b'{"id": 1, "spec": {}}', "id"), (b'{"id": "a", "id": "b"}', "request"),
-    (b'{"key": "' + b"k" * 201 + b'", "spec": {}}', "key"), (b'{"sepc": {}}', "sepc"), (b'{"judge": {}}', "judge"),
+    (b'{"key": "' + b"k" * 201 + b'", "spec": {}}', "key"), (b'{"sepc": {}}', "sepc"), (b'{"judge": {}}', "judge.run"),
+    (b'{"judge": 1}', "judge"), (b'{"judge": {"run": {"root": "/"}}}', "judge.run.root"), (b'{"judge": {"run": {}}, "spec": {}}', "spec"),
+    (b'{"judge": {"run": {"command": ["cat"]}, "tests": [{"stdin_file": "/etc/passwd"}]}}', "judge.tests[0].stdin_file"),
+    (b'{"judge": {"run": {"command": ["cat"]}, "tests": [{"expectd": ""}]}}', "judge.tests[0].expectd"),
+    (b'{"judge": {"run": {"command": ["cat"], "mode": "rich"}, "tests": [{}]}}', "judge.run.mode"),
     (b'{"spec": {"language": "python", "cod": "1"}}', "spec.cod"),
     (b'{"spec": {"language": "python", "code": "1", "priority": 1}}', "spec.priority"),
     (b'{"spec": {"language": "python", "code": "1", "limits": {"wall_ms": 1}}}', "spec.limits.wall_ms"),
@@ -97,6 +101,24 @@ def test_an_id_stands_for_one_job(shared):
     assert found["a"]["result"]["value"] == {"text/plain": "1"}
     assert (found["line-2"]["line"], found["line-2"]["error"]["field"]) == (2, "id")
     assert found["line-4"]["result"]["value"] == {"text/plain": "3"} and len(found) == 3
+
+
+def test_tasks_are_judged(shared):
+    """As `snapcell batch` has them, beside other jobs."""
+    def task(expected, **more):
+        return dict({"run": shared.cell(language="python", code="print(int(input())**2)"),
+                     "tests": [{"name": "a", "stdin": "2", "expected": "4\n"}, {"stdin": "3", "expected": expected}]}, **more)
+    lines = [{"id": "good", "judge": task("9\n")}, {"id": "bad", "key": "k", "judge": task("8\n")}, job(shared, "1", id="code"),
+             {"id": "again", "key": "k", "judge": task("8\n")}]
+    found = by_id(send(shared, lines))
+    assert found["good"]["report"]["verdict"] == "accepted" and found["code"]["result"]["status"] == "ok"
+    bad = found["bad"]["report"]
+    assert bad["verdict"] == "wrong_answer" and [x["verdict"] for x in bad["tests"]] == ["accepted", "wrong_answer"]
+    assert found["again"]["report"] == bad and found["again"]["duplicate_of"] == "bad"
+    content = json.dumps({"judge": lines[0]["judge"]}, sort_keys=True, separators=(",", ":"))
+    assert found["good"]["job"] == hashlib.sha256(content.encode()).hexdigest()
+    assert [x["id"] for x in read(send(shared, [lines[1], lines[0]], "?at_once=1&stop_first=true"))] == ["bad"]
+    assert len(read(send(shared, [lines[0], lines[2]], "?at_once=1&stop_first=true"))) == 2
 
 
 RANDOM = "import os; os.urandom(16).hex()"

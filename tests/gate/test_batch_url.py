@@ -80,6 +80,23 @@ def test_all_are_answered_as_without_a_service(batch):
     assert told["line-18"]["result"]["status"] == "ok"
 
 
+def test_tasks_and_their_files(batch):
+    (batch.folder / "a.in").write_bytes(b"2\n")
+    (batch.folder / "a.out").write_bytes(b"4\n")
+    (batch.folder / "square.py").write_text("print(int(input()) ** 2)\n")
+    run = batch.service.cell(command=["python3", "square.py"], files=[{"path": "square.py", "host": "square.py"}])
+    task = {"run": run, "tests": [{"stdin_file": "a.in", "expected_file": "a.out"}, {"stdin": "3", "expected": "9\n"}]}
+    batch.write([{"id": "good", "judge": task}, {"id": "wrong", "judge": dict(task, tests=[{"stdin": "3", "expected": "8\n"}])},
+                 {"id": "value", "spec": batch.python("1")}])
+    assert batch.sum() == (1, ok(3, ok=2, failed=1))
+    told = batch.by_id()
+    assert [x["verdict"] for x in told["good"]["report"]["tests"]] == ["accepted"] * 2
+    assert told["wrong"]["report"]["verdict"] == "wrong_answer"
+    assert batch.sum() == (1, ok(3, ok=2, failed=1, resumed=3))
+    batch.url = []
+    assert batch.sum() == (1, ok(3, ok=2, failed=1, resumed=3))
+
+
 def test_results_of_both_ways_fit(batch):
     """What was begun without a service is gone on with by one, and the other way round."""
     jobs = [{"id": str(i), "spec": batch.python("print(%d)" % i)} for i in range(4)]
