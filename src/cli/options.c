@@ -210,6 +210,8 @@ static const struct sc_cli_option OPTIONS[] = {
      "Most connections of clients at once, for each listener (1 to 65536; default 4096)."},
     {"drain", 0, "TIME", SERVICE, SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_DRAIN,
      "At the end, how long requests that are under way may take (0s to 1h; default 30s)."},
+    {"e2b-debug", 0, NULL, SERVICE, SC_CLI_SERVE, SC_OPTION_FLAG, SC_FLAG_E2B_DEBUG,
+     "With --dev: also serve clients of E2B in debug mode (E2B_DEBUG=true), on ports 49983 and 49999 of 127.0.0.1, without a key; every user of this machine then shares one sandbox."},
     {"e2b-degraded", 0, "LIST", SERVICE, SC_CLI_SERVE, SC_OPTION_TEXT, SC_TEXT_E2B_DEGRADED,
      "What sandboxes that are made by the protocol of E2B may go without, as --allow-degraded of other commands; tenants must be allowed it, too."},
 

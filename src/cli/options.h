@@ -39,6 +39,7 @@ enum sc_cli_flag {
     SC_FLAG_FORKABLE = 1 << 17,
     SC_FLAG_E2B = 1 << 18,
     SC_FLAG_INHERIT_SECRETS = 1 << 19,
+    SC_FLAG_E2B_DEBUG = 1 << 20,
 };
 
 enum sc_cli_text {

@@ -146,6 +146,9 @@ int sc_serve_read(const struct sc_cli_args *args, struct sc_serve_wants *wants, 
 {
     *wants = (struct sc_serve_wants){.dev = args->flags & SC_FLAG_DEV, .gate_uid = gate_uid()};
     int r = read_numbers(args, wants, err);
+    wants->e2b_debug = args->flags & SC_FLAG_E2B_DEBUG;
+    if (r == 0 && wants->e2b_debug && !wants->dev)
+        r = sc_err_usage(err, "e2b-debug", "e2b-debug: goes with --dev only: who comes there needs no key");
     return r < 0 ? r : read_texts(args, wants, err);
 }
 

@@ -28,6 +28,7 @@ struct sc_serve_wants {
     size_t n_hosts;
     unsigned clients;
     uint64_t drain_ns;
+    bool e2b_debug;
     uint32_t e2b_degraded; /* enum sc_degrade bits */
     uid_t gate_uid;        /* 0: stays who we are */
     char state[PATH_MAX];  /* the keeper's state folder, or "" */

@@ -142,6 +142,19 @@ static int listen_tcp(struct sc_serve_listeners *listeners, const char *text, st
     return 0;
 }
 
+/* The ports are E2B's. */
+static int listen_debug(struct sc_serve_listeners *listeners, struct sc_err *err)
+{
+    static const char *const addresses[] = {"127.0.0.1:49983", "127.0.0.1:49999"};
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        int r = listen_tcp(listeners, addresses[i], err);
+        if (r < 0)
+            return r;
+        listeners->each[listeners->n - 1].e2b_debug = true;
+    }
+    return 0;
+}
+
 /* sd_listen_fds(3), without the library. How many; 0: none were given to us. */
 static int count_given(void)
 {
@@ -188,6 +201,8 @@ int sc_serve_listen(const struct sc_serve_wants *wants, struct sc_serve_listener
             r = listen_unix(listeners, wants->http_socket, err);
         if (r == 0 && wants->listen[0])
             r = listen_tcp(listeners, wants->listen, err);
+        if (r == 0 && wants->e2b_debug)
+            r = listen_debug(listeners, err);
         if (r == 0 && listeners->n == 0)
             r = sc_err_usage(err, "listen", "serve: nothing to listen on: give --http-socket or --listen");
     }

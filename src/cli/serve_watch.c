@@ -114,12 +114,15 @@ static json_t *degraded_names(uint32_t bits)
 static json_t *setup_of(const struct service *service)
 {
     const struct sc_serve_wants *wants = service->wants;
-    json_t *tcp = json_array(), *hosts = json_array();
+    json_t *tcp = json_array(), *hosts = json_array(), *debug = json_array();
     for (size_t i = 0; i < service->listeners->n; i++)
         (void)json_array_append_new(tcp, json_boolean(service->listeners->each[i].tcp));
+    for (size_t i = 0; i < service->listeners->n; i++)
+        (void)json_array_append_new(debug, json_boolean(service->listeners->each[i].e2b_debug));
     for (size_t i = 0; i < wants->n_hosts; i++)
         (void)json_array_append_new(hosts, json_string(wants->hosts[i]));
-    return json_pack("{s:o, s:o, s:i, s:i, s:o}", "tcp", tcp, "hosts", hosts, "become", (int)wants->gate_uid,
+    return json_pack("{s:o, s:o, s:s, s:o, s:i, s:i, s:o}", "tcp", tcp, "debug", debug, "e2b_key", wants->e2b_debug ? wants->key : "",
+"hosts", hosts, "become", (int)wants->gate_uid,
                      "clients", (int)wants->clients, "e2b_degraded", degraded_names(wants->e2b_degraded));
 }
 
@@ -323,7 +326,8 @@ static void announce_key(const char *key)
 static void announce(const struct service *service)
 {
     for (size_t i = 0; i < service->listeners->n; i++)
-        printf("listening on %s\n", service->listeners->names[i]);
+        printf("%s %s\n", service->listeners->each[i].e2b_debug ? "e2b-debug on" : "listening on",
+               service->listeners->names[i]);
     if (service->wants->key[0])
         announce_key(service->wants->key);
     fflush(stdout);

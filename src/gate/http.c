@@ -74,7 +74,8 @@ static bool find_route(struct request *request, const char *method)
     if (query)
         *query++ = '\0';
     request->query_text = query ? query : "";
-    request->route = e2b_wants(request) ? NULL
+    const bool theirs = request->person->debug || e2b_wants(request);
+    request->route = theirs ? NULL
                                         : route_find(ROUTES, method, request->uri, request->params, &status,
                                                      allowed, sizeof allowed);
     if (!request->route && status == 404)
@@ -84,6 +85,10 @@ static bool find_route(struct request *request, const char *method)
         problem(request, "method", "", "allowed here: %s", allowed);
         answer_header(request, "Allow", allowed);
         return false;
+    }
+    if (request->route && request->person->debug && !(request->route->flags & ROUTE_OPEN)) {
+        request->route = NULL; /* what needs a key is served where keys are */
+        status = 404;
     }
     if (!request->route) {
         problem(request, status == 400 ? "usage" : "not_found", "path", "%s",
@@ -136,7 +141,9 @@ static void begin(struct request *request, const char *method)
     gate->counters.requests++;
     if (!framing_ok(request) || !find_route(request, method) || !who_may(request) || !body_type_ok(request))
         return;
-    if (request->route->flags & ROUTE_OPEN)
+    if (request->person->debug)
+        request->identified = e2b_debug_enter(request) > 0;
+    else if (request->route->flags & ROUTE_OPEN)
         request->identified = true;
     else if (gate->draining)
         problem(request, "draining", "", "the service is ending and takes no new requests");
@@ -369,7 +376,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
             return; /* its first request is refused */
         }
         *person = (struct person){
-            .connection = connection, .sock = info->connect_fd, .tcp = front->tcp, .since_ns = sc_now_ns()};
+            .connection = connection, .sock = info->connect_fd, .tcp = front->tcp, .debug = front->debug, .since_ns = sc_now_ns()};
         TAILQ_INSERT_TAIL(&front->gate->people, person, entry);
         front->gate->n_connections++;
         *context = person;
@@ -447,6 +454,7 @@ static int open_front(struct gate *gate, struct front *front, const struct sc_ga
 {
     front->gate = gate;
     front->tcp = listener->tcp;
+    front->debug = listener->e2b_debug;
     front->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request, front, MHD_OPTION_LISTEN_SOCKET,
         listener->fd, MHD_OPTION_CONNECTION_LIMIT, gate->options->clients, MHD_OPTION_CONNECTION_MEMORY_LIMIT,

@@ -44,7 +44,7 @@ struct counters {
 /* One listener, and libmicrohttpd's daemon for it. */
 struct front {
     struct gate *gate;
-    bool tcp, quiet;
+    bool tcp, debug, quiet;
     struct MHD_Daemon *daemon;
     struct watch watch;
 };
@@ -246,7 +246,7 @@ struct person {
     TAILQ_ENTRY(person) entry;
     struct MHD_Connection *connection;
     int sock;
-    bool tcp;
+    bool tcp, debug;
     uint64_t since_ns;      /* idle since, or when its request began */
     char token[TOKEN_MAX];  /* whom the keeper takes it for; "": not asked yet */
     char tenant[TOKEN_MAX]; /* its name */
@@ -376,6 +376,8 @@ bool e2b_wants(const struct request *request);
 const char *e2b_key(const char *given, char *room, size_t size);
 /* "49983-ID.localhost", with any port. */
 bool e2b_is_host(const char *host);
+/* Of a client in debug mode: as who_identify. */
+int e2b_debug_enter(struct request *request);
 /* The gate ends. */
 void e2b_close(struct gate *gate);
 

@@ -180,6 +180,10 @@ static int start_child(struct rest *rest, struct sc_err *err)
     struct keeper_session *session = rest->session;
     int told = -1;
     json_t *facts = sc_pause_facts(session->session, &session->spec, session->owner);
+    if (facts && session->metadata && json_object_set(facts, "metadata", session->metadata) < 0) {
+        json_decref(facts);
+        facts = NULL;
+    }
     if (!facts ||
         (session->tenant && json_object_set_new(facts, "tenant", json_string(session->tenant->name)) < 0)) {
         json_decref(facts);
@@ -417,6 +421,8 @@ int rest_open(const struct caller *caller, struct keeper_session *session, struc
     session->busy = "is being resumed";
     session->is_resumed = true;
     session->owner = (uid_t)json_integer_value(json_object_get(reader->manifest, "uid"));
+    if (json_is_object(json_object_get(reader->manifest, "metadata")))
+        session->metadata = json_incref(json_object_get(reader->manifest, "metadata"));
     r = take_manifest(caller, reader, request, &session->spec, err);
     session->wants_forks = r == 0 && session->spec.forkable;
     return r;

@@ -237,10 +237,10 @@ static json_t *told(const char *name, const json_t *manifest)
     json_int_t bytes = 0;
     for (size_t i = 0; i < SC_VAULT_PIECES; i++)
         bytes += json_integer_value(json_object_get(piece_of(manifest, i), "bytes"));
-    return json_pack("{s:s, s:O*, s:O*, s:O*, s:I, s:O*}", "session", name, "paused_ms",
+    return json_pack("{s:s, s:O*, s:O*, s:O*, s:I, s:O*, s:O*}", "session", name, "paused_ms",
                      json_object_get(manifest, "paused_ms"), "uid", json_object_get(manifest, "uid"),
                      "tenant", json_object_get(manifest, "tenant"), "bytes", bytes, "contexts",
-                     json_object_get(manifest, "contexts"));
+                     json_object_get(manifest, "contexts"), "metadata", json_object_get(manifest, "metadata"));
 }
 
 json_t *sc_vault_tell(const char *tenant, const char *name)

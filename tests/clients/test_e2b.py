@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -36,6 +37,49 @@ def variables(service, clients, tmp_path):
 def test_current_javascript(node, variables):
     ran = node(os.path.join(HERE, "e2b/surface.mjs"), env=variables)
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+def test_copies(node, variables):
+    ran = node(os.path.join(HERE, "e2b/copies.mjs"), env=variables)
+    assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+def test_older_javascript(node, variables):
+    ran = node(os.path.join(HERE, "e2b/older.mjs"), "e2b-2.14", env=variables)
+    assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+@pytest.fixture(scope="module")
+def in_debug_mode(snapcell, accept):
+    """The ports are fixed, and anybody's connection may have one of them for a while."""
+    folder, end = tempfile.mkdtemp(prefix="snapcell-e2b-"), time.monotonic() + PATIENCE
+    made = None
+    while not made:
+        try:
+            made = Service(snapcell, folder, "--e2b-debug", *(["--e2b-degraded", accept[-1]] if accept else []))
+        except AssertionError:
+            assert time.monotonic() < end, "the ports of debug mode did not come free"
+    yield made
+    assert made.end() == 0
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("package", ["e2b-interpreter-2.3", "e2b-interpreter-1.5"])
+def test_older_javascript_in_debug_mode(in_debug_mode, clients, node, tmp_path, package):
+    env = dict(os.environ, HOME=str(tmp_path), CLIENTS=os.path.join(clients, "node_modules"), E2B_DEBUG="true")
+    ran = node(os.path.join(HERE, "e2b/older.mjs"), package, "debug", env=env)
+    assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
+
+
+def test_debug_mode_serves_one_sandbox_and_nothing_else(in_debug_mode):
+    for port in (49983, 49999):
+        client = Client("http://127.0.0.1:%d" % port)
+        assert client("GET", "/health")[0] == 204
+        for method, path in (("GET", "/v2/sandboxes"), ("POST", "/sandboxes"), ("GET", "/v1/sessions"), ("POST", "/v1/run"), ("GET", "/metrics?x")):
+            status = client(method, path, {} if method == "POST" else None, X_API_Key=in_debug_mode.key)[0]
+            assert status == (200 if path.startswith("/metrics") else 404), path
+        assert client("GET", "/health", Host="sandbox.example")[0] == 421
+        assert client("GET", "/health", Origin="http://page.example")[0] == 403
 
 
 def test_current_python(python, variables):
@@ -161,7 +205,7 @@ def test_what_is_not_served_is_refused(owner, field, body):
 
 
 def test_paths_that_are_not_served(owner):
-    for method, path in (("POST", "/v3/templates"), ("GET", "/volumes"), ("POST", "/sandboxes/%s/fork" % GONE)):
+    for method, path in (("POST", "/v3/templates"), ("GET", "/volumes"), ("POST", "/files/compose")):
         status, said = owner(method, path, None if method == "GET" else {})
         assert status == 501 and said["code"] == 501, path
     assert owner("GET", "/sandboxes/" + GONE)[0] == 404

@@ -119,6 +119,13 @@ static bool add_network(struct request *request, const json_t *body, json_t *spe
     return true;
 }
 
+/* Their protocol has no word for it, and it costs walls: who wants copies says so. */
+static bool is_forkable(const json_t *metadata)
+{
+    const char *wish = e2b_text(metadata, "snapcell.forkable");
+    return wish && !strcmp(wish, "true");
+}
+
 json_t *e2b_start_message(struct request *request)
 {
     struct e2b_call *call = request->of_handler;
@@ -130,6 +137,8 @@ json_t *e2b_start_message(struct request *request)
     json_t *spec = json_object(), *metadata = json_pack("{s:s}", "e2b..template", template_id);
     bool fine =
         total_ms > 0 && add_metadata(request, body, metadata) && add_network(request, body, spec, metadata);
+    if (fine && is_forkable(json_object_get(body, "metadata")))
+        (void)json_object_set_new(spec, "forkable", json_true());
     if (fine && ours)
         (void)json_object_set_new(spec, "template", json_string(ours));
     if (fine && env && !json_is_null(env))

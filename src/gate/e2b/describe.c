@@ -83,7 +83,9 @@ json_t *e2b_take_metadata(const json_t *of_session)
 
 bool e2b_is_sandbox(const json_t *info)
 {
-    return e2b_text(json_object_get(info, "metadata"), OURS "template");
+    const char *state = e2b_text(info, "state");
+    return e2b_text(json_object_get(info, "metadata"), OURS "template") &&
+           !(state && !strcmp(state, "snapshot"));
 }
 
 void e2b_time(json_int_t ms_from_now, char *ret_text, size_t size)

@@ -22,7 +22,9 @@ struct e2b {
     TAILQ_HEAD(folders, folder) folders; /* the last used first */
     TAILQ_HEAD(processes, process) processes;
     TAILQ_HEAD(watchers, watcher) watchers;
-    TAILQ_HEAD(knowns, known) known; /* the last used first */
+    TAILQ_HEAD(knowns, known) known;                                           /* the last used first */
+    char debug_as[TOKEN_MAX], debug_session[65], debug_secret[E2B_SECRET + 1]; /* "": none yet */
+    bool debug_is_making;
     unsigned n_known, n_folders, n_processes, n_watchers;
 };
 

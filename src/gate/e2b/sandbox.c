@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "gate/e2b/sandbox.h"
 #include "gate/e2b/memory.h"
 
 /* The sandbox that the path names. False: it was answered. */
-static bool name_sandbox(struct request *request)
+bool sandbox_named(struct request *request)
 {
     struct e2b_call *call = e2b_call(request);
     const char *id = request->params[0];
@@ -28,37 +29,38 @@ static json_t *message_named(const char *name)
 
 /* ---- what a client may work with ---- */
 
-struct given {
-    char *template_id;
-    unsigned status;
-    json_int_t timeout_ms;
-};
-
-static void free_given(struct request *request)
+void given_free(struct request *request)
 {
     struct e2b_call *call = request->of_handler;
     struct given *given = call->state;
+    json_decref(given->all);
     free(given->template_id);
     free(given);
+}
+
+json_t *sandbox_object(const char *template_id, const char *id, const char *secret)
+{
+    char token[E2B_TOKEN + 1];
+    snprintf(token, sizeof token, "%s%s", id, secret);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:n}", "templateID", template_id, "sandboxID",
+                               id, "clientID", "snapcell", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
+                               token, "trafficAccessToken", token, "domain");
+    explicit_bzero(token, sizeof token);
+    return object;
 }
 
 static void on_access(struct request *request, const struct e2b_said *said)
 {
     struct e2b_call *call = request->of_handler;
     const struct given *given = call->state;
-    char token[E2B_TOKEN + 1];
     if (!e2b_fine(request, said))
         return;
-    memory_know(request->gate, call->session, e2b_text(said->ok, "access"));
-    snprintf(token, sizeof token, "%s%s", call->session, e2b_text(said->ok, "access"));
-    answer_json(request, given->status,
-                json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:n}", "templateID", given->template_id,
-                          "sandboxID", call->session, "clientID", "snapcell", "envdVersion", E2B_ENVD_VERSION,
-                          "envdAccessToken", token, "trafficAccessToken", token, "domain"));
-    explicit_bzero(token, sizeof token);
+    const char *secret = e2b_text(said->ok, "access");
+    memory_know(request->gate, call->session, secret);
+    answer_json(request, given->status, sandbox_object(given->template_id, call->session, secret));
 }
 
-static void give(struct request *request)
+void sandbox_give(struct request *request)
 {
     e2b_ask(request, message_named("session.access"), false, on_access);
 }
@@ -71,19 +73,19 @@ static void on_started(struct request *request, const struct e2b_said *said)
     const char *kind = e2b_text(said->error, "kind"), *field = e2b_text(said->error, "field");
     if (kind && field && !strcmp(kind, "usage") &&
         (!strcmp(field, "template") || !strcmp(field, "spec.template"))) {
-        problem(request, "not_found", "templateID", "%s", e2b_text(said->error, "message"));
+        sandbox_from_snapshot(request, said->error);
         return;
     }
     if (!e2b_fine(request, said))
         return;
     const char *id = e2b_text(said->ok, "session");
     snprintf(call->session, sizeof call->session, "%s", id ? id : "");
-    give(request);
+    sandbox_give(request);
 }
 
 void e2b_handle_create(struct request *request)
 {
-    struct given *given = e2b_state(request, sizeof *given, free_given);
+    struct given *given = e2b_state(request, sizeof *given, given_free);
     if (!given || !e2b_read_body(request))
         return;
     struct e2b_call *call = request->of_handler;
@@ -100,11 +102,11 @@ void e2b_handle_create(struct request *request)
 static void on_lengthened(struct request *request, const struct e2b_said *said)
 {
     if (e2b_fine(request, said))
-        give(request);
+        sandbox_give(request);
 }
 
 /* Of one of ours; else it was answered. */
-static bool is_ours(struct request *request, const struct e2b_said *said)
+bool sandbox_is_ours(struct request *request, const struct e2b_said *said)
 {
     if (!e2b_fine(request, said))
         return false;
@@ -118,11 +120,17 @@ static void on_found(struct request *request, const struct e2b_said *said)
 {
     struct e2b_call *call = request->of_handler;
     struct given *given = call->state;
-    if (!is_ours(request, said))
+    if (!sandbox_is_ours(request, said))
         return;
     given->template_id = strdup(e2b_text(json_object_get(said->ok, "metadata"), "e2b..template"));
+    const char *state = e2b_text(said->ok, "state");
+    if (state && !strcmp(state, "paused")) {
+        given->status = MHD_HTTP_CREATED;
+        sandbox_resume(request);
+        return;
+    }
     if (json_integer_value(json_object_get(said->ok, "left_ms")) >= given->timeout_ms) {
-        give(request);
+        sandbox_give(request);
         return;
     }
     json_t *message = message_named("session.time");
@@ -134,8 +142,8 @@ static void on_found(struct request *request, const struct e2b_said *said)
 void e2b_handle_connect(struct request *request)
 {
     static const char *const names[] = {"timeout", "memory", "autoPause", NULL};
-    struct given *given = e2b_state(request, sizeof *given, free_given);
-    if (!given || !name_sandbox(request) || !e2b_read_body(request))
+    struct given *given = e2b_state(request, sizeof *given, given_free);
+    if (!given || !sandbox_named(request) || !e2b_read_body(request))
         return;
     struct e2b_call *call = request->of_handler;
     if (!e2b_only(request, call->body, names) || !(given->timeout_ms = e2b_timeout(request, "timeout")))
@@ -146,13 +154,13 @@ void e2b_handle_connect(struct request *request)
 
 static void on_got(struct request *request, const struct e2b_said *said)
 {
-    if (is_ours(request, said))
+    if (sandbox_is_ours(request, said))
         answer_json(request, MHD_HTTP_OK, e2b_describe(said->ok));
 }
 
 void e2b_handle_get(struct request *request)
 {
-    if (name_sandbox(request))
+    if (sandbox_named(request))
         e2b_ask(request, message_named("session.info"), false, on_got);
 }
 
@@ -169,7 +177,7 @@ static void set_time(struct request *request, const char *name)
     const char *const names[] = {name, NULL};
     struct e2b_call *call;
     json_int_t ms;
-    if (!name_sandbox(request) || !e2b_read_body(request))
+    if (!sandbox_named(request) || !e2b_read_body(request))
         return;
     call = request->of_handler;
     if (!e2b_only(request, call->body, names) || !(ms = e2b_timeout(request, name)))
@@ -192,7 +200,7 @@ void e2b_handle_refresh(struct request *request)
 
 void e2b_handle_kill(struct request *request)
 {
-    if (name_sandbox(request))
+    if (sandbox_named(request))
         e2b_ask(request, message_named("session.end"), false, on_set);
 }
 
@@ -202,7 +210,7 @@ void e2b_handle_network(struct request *request)
 {
     char why[200] = "";
     json_t *network = NULL;
-    if (!name_sandbox(request) || !e2b_read_body(request))
+    if (!sandbox_named(request) || !e2b_read_body(request))
         return;
     struct e2b_call *call = request->of_handler;
     int r = e2b_network(call->body, &network, why, sizeof why);
@@ -214,43 +222,7 @@ void e2b_handle_network(struct request *request)
     e2b_ask(request, message, false, on_set);
 }
 
-/* ---- what sessions cannot do for a tenant yet ---- */
-
-static void refuse_copies(struct request *request)
-{
-    problem(request, "unsupported", "", "sandboxes of this version cannot be paused or copied");
-}
-
-void e2b_handle_pause(struct request *request)
-{
-    refuse_copies(request);
-}
-
-void e2b_handle_resume(struct request *request)
-{
-    refuse_copies(request);
-}
-
-void e2b_handle_snapshot(struct request *request)
-{
-    refuse_copies(request);
-}
-
-void e2b_handle_fork(struct request *request)
-{
-    refuse_copies(request);
-}
-
-/* None can be made: there are none. */
-void e2b_handle_snapshots(struct request *request)
-{
-    answer_json(request, MHD_HTTP_OK, json_array());
-}
-
-void e2b_handle_template_delete(struct request *request)
-{
-    problem(request, "not_found", "templateID", "there is no such snapshot");
-}
+/* ---- what others do ---- */
 
 void e2b_handle_unserved(struct request *request)
 {

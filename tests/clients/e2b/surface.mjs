@@ -174,7 +174,7 @@ async function control(sandbox) {
   while (pages.hasNext) found.push(...(await pages.nextItems()).map((one) => one.sandboxId))
   assert.deepEqual(found.slice(0, 2), [other.sandboxId, sandbox.sandboxId])
   await assert.rejects(Sandbox.getInfo('nope'), NotFoundError)
-  await assert.rejects(Sandbox.create('no-such-template'), /404: .*there is none/)
+  await assert.rejects(Sandbox.create('no-such-template'), /404: .*there is no template/)
   await assert.rejects(Sandbox.create('base', { metadata: { long: 'x'.repeat(300) } }), /metadata/)
   await assert.rejects(Sandbox.create('base', { mcp: { duckduckgo: {} } }), /mcp/)
   assert.equal(await other.kill(), true)
