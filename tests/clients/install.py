@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Installs the clients that the tests drive, in the versions of package.json and requirements.txt, from their registries.
 
-  tests/clients/install.py        prints the folder: node_modules/ and venv/ are in it, and venv-3.N/ of the oldest and
+  tests/clients/install.py        prints the folder: node_modules/, older/GENERATION/node_modules/ (older.json) and venv/ are in it, and venv-3.N/ of the oldest and
                                   the newest Python that is there, in which only the Python SDK is tested
 
 The folder is kept for the next time, named by what is asked for: $SNAPCELL_CLIENTS_CACHE/HASH, by default below
@@ -9,13 +9,15 @@ The folder is kept for the next time, named by what is asked for: $SNAPCELL_CLIE
 """
 import glob
 import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 
+NPM_INSTALL = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
 HERE = os.path.dirname(os.path.abspath(__file__))
-ASKED = ("package.json", "requirements.txt", "constraints.txt", "requirements-sdk.txt")
+ASKED = ("package.json", "older.json", "requirements.txt", "constraints.txt", "requirements-sdk.txt")
 
 
 def parent():
@@ -63,10 +65,23 @@ def fill_interpreters(folder):
         run(["venv-%s/bin/pip" % version, "install", "--quiet", "--disable-pip-version-check", "-r", "requirements-sdk.txt"], folder)
 
 
+def fill_older(folder):
+    """Packages of the same names in older versions, each generation in a folder of its own."""
+    with open(os.path.join(HERE, "older.json"), encoding="utf-8") as f:
+        generations = json.load(f)
+    for name, packages in generations.items():
+        place = os.path.join(folder, "older", name)
+        os.makedirs(place)
+        with open(os.path.join(place, "package.json"), "w", encoding="utf-8") as f:
+            json.dump({"private": True, "dependencies": packages}, f)
+        run(NPM_INSTALL, place)
+
+
 def fill(folder):
     for file in ASKED:
         shutil.copy(os.path.join(HERE, file), folder)
-    run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+    run(NPM_INSTALL, folder)
+    fill_older(folder)
     run(["/usr/bin/python3", "-m", "venv", "venv"], folder)
     run(["venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt",
          "-r", "requirements-sdk.txt", "-c", "constraints.txt"], folder)

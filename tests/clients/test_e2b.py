@@ -34,6 +34,11 @@ def variables(service, clients, tmp_path):
     return dict(os.environ, HOME=str(tmp_path), PYTHONDONTWRITEBYTECODE="1", CLIENTS=os.path.join(clients, "node_modules"), **service.environment())
 
 
+def older(clients, generation):
+    """Where older.json has its packages: for CLIENTS."""
+    return os.path.join(clients, "older", generation, "node_modules")
+
+
 def test_current_javascript(node, variables):
     ran = node(os.path.join(HERE, "e2b/surface.mjs"), env=variables)
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
@@ -44,8 +49,8 @@ def test_copies(node, variables):
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
 
 
-def test_older_javascript(node, variables):
-    ran = node(os.path.join(HERE, "e2b/older.mjs"), "e2b-2.14", env=variables)
+def test_older_javascript(node, clients, variables):
+    ran = node(os.path.join(HERE, "e2b/older.mjs"), "e2b", env=dict(variables, CLIENTS=older(clients, "e2b-2")))
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
 
 
@@ -64,10 +69,10 @@ def in_debug_mode(snapcell, accept):
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("package", ["e2b-interpreter-2.3", "e2b-interpreter-1.5"])
-def test_older_javascript_in_debug_mode(in_debug_mode, clients, node, tmp_path, package):
-    env = dict(os.environ, HOME=str(tmp_path), CLIENTS=os.path.join(clients, "node_modules"), E2B_DEBUG="true")
-    ran = node(os.path.join(HERE, "e2b/older.mjs"), package, "debug", env=env)
+@pytest.mark.parametrize("generation", ["e2b-2", "e2b-1"])
+def test_older_javascript_in_debug_mode(in_debug_mode, clients, node, tmp_path, generation):
+    env = dict(os.environ, HOME=str(tmp_path), CLIENTS=older(clients, generation), E2B_DEBUG="true")
+    ran = node(os.path.join(HERE, "e2b/older.mjs"), "@e2b/code-interpreter", "debug", env=env)
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
 
 

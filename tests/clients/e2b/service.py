@@ -7,7 +7,8 @@ class Service:
     def __init__(self, binary, folder, *options):
         self.child = subprocess.Popen(
             [binary, "serve", "--dev", "--socket", os.path.join(folder, "keeper.sock"), "--listen", "127.0.0.1:0", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/", text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/", text=True,
+            env=dict(os.environ, SNAPCELL_STORE=os.path.join(folder, "store")))
         said = {}
         while "key" not in said:
             line = self.child.stdout.readline()
