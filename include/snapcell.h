@@ -153,8 +153,8 @@ struct snapcell_session;
 struct snapcell_session_options {
     uint64_t idle_ms;  /* without a call; 0: five minutes. From 1 s to a day */
     uint64_t total_ms; /* 0: one hour. From 1 s to a week */
-    /* Of snapcell_session_resume: where its secrets are taken from, as none is stored; or NULL. Borrowed for the
-     * call. Of snapcell_session_new, which has a spec: NULL. */
+    /* Of snapcell_session_resume: where its secrets are taken from, as none is stored; or NULL. Borrowed for
+     * the call. Of snapcell_session_new, which has a spec: NULL. */
     const struct snapcell_spec *secrets;
 };
 

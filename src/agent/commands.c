@@ -154,9 +154,9 @@ static void take_command(struct sc_commands *commands, uint16_t channel, const u
 
 static void take_file_op(struct sc_commands *commands, uint16_t channel, const uint8_t *payload, uint32_t len)
 {
-    static const char *const names[SC_FILE_KINDS] = {"read",  "write", "append", "list",
-                                                     "stat",  "mkdir", "rename", "remove",
-                                                     "chmod", "watch", "tar in", "tar out", "port"};
+    static const char *const names[SC_FILE_KINDS] = {"read",   "write",   "append", "list",  "stat",
+                                                     "mkdir",  "rename",  "remove", "chmod", "watch",
+                                                     "tar in", "tar out", "port"};
     struct sc_msg_file_op order;
     if (len < sizeof order)
         refuse(commands, "size of FILE_OP");

@@ -135,7 +135,8 @@ static int open_file_streams(struct sc_command *command, struct ends *ends)
 {
     struct sc_launch *launch = &ends->launch;
     uint32_t kind = command->file.kind;
-    bool takes = kind == SC_FILE_WRITE || kind == SC_FILE_APPEND || kind == SC_FILE_TAR_IN || kind == SC_FILE_PORT;
+    bool takes =
+        kind == SC_FILE_WRITE || kind == SC_FILE_APPEND || kind == SC_FILE_TAR_IN || kind == SC_FILE_PORT;
     ends->object = "streams";
     int r = takes ? open_input(command, &launch->in) : open_null(&launch->in);
     if (r == 0 && takes)

@@ -244,8 +244,8 @@ enum sc_file_kind {
     SC_FILE_WATCH,   /* OUTPUT: struct sc_change + name, until SIGNAL or the end; STARTED when it watches */
     SC_FILE_TAR_IN,  /* INPUT: a tar stream, unpacked below the folder `path` */
     SC_FILE_TAR_OUT, /* OUTPUT: a tar stream of the file or folder `path` */
-    SC_FILE_PORT, /* no file: INPUT goes to the port of the cell's loopback that `path` is in digits, and OUTPUT
-                     comes from it until that side ends; STARTED when it is connected */
+    SC_FILE_PORT,    /* no file: INPUT goes to the port of the cell's loopback that `path` is in digits, and
+                        OUTPUT    comes from it until that side ends; STARTED when it is connected */
     SC_FILE_KINDS
 };
 #define SC_FILE_PARENTS 0x1

@@ -33,9 +33,9 @@ struct sc_space {
     int id_lock;          /* holds the host ids while anybody has it open; rootless: -1 */
     uint32_t host_uid;    /* the program's, in the namespace that owns the template */
     /* A forkable cell's, as root: ids for the cells below it, a pair for each. */
-    uint32_t kin_pairs, kin_host; /* how many, and the first one's host_uid */
+    uint32_t kin_pairs, kin_host;       /* how many, and the first one's host_uid */
     uint64_t kin_used[SC_KIN_MAX / 64]; /* a bit for each */
-    uint32_t own_pair, own_pairs; /* a child cell's, of its parent's; own_pairs 0: none */
+    uint32_t own_pair, own_pairs;       /* a child cell's, of its parent's; own_pairs 0: none */
 };
 
 /* `table`: what the network namespace does with packets (sc_net_table_build); empty: it has no network. */

@@ -40,9 +40,9 @@ static int receive(struct sc_gate_options *options, uid_t *ret_uid, json_t **ret
     const json_t *tcp = json_object_get(*ret_setup, "tcp"), *hosts = json_object_get(*ret_setup, "hosts");
     options->door = fds[--n_fds];
     for (size_t i = 0; i < n_fds; i++)
-        options->listeners[i] = (struct sc_gate_listener){
-            fds[i], json_is_true(json_array_get(tcp, i)),
-            json_is_true(json_array_get(json_object_get(*ret_setup, "debug"), i))};
+        options->listeners[i] =
+            (struct sc_gate_listener){fds[i], json_is_true(json_array_get(tcp, i)),
+                                      json_is_true(json_array_get(json_object_get(*ret_setup, "debug"), i))};
     options->n_listeners = n_fds;
     for (size_t i = 0; i < json_array_size(hosts) && i < SC_GATE_HOSTS_MAX; i++)
         options->hosts[options->n_hosts++] = json_string_value(json_array_get(hosts, i));

@@ -121,8 +121,8 @@ static json_t *setup_of(const struct service *service)
         (void)json_array_append_new(debug, json_boolean(service->listeners->each[i].e2b_debug));
     for (size_t i = 0; i < wants->n_hosts; i++)
         (void)json_array_append_new(hosts, json_string(wants->hosts[i]));
-    return json_pack("{s:o, s:o, s:s, s:o, s:i, s:i, s:o}", "tcp", tcp, "debug", debug, "e2b_key", wants->e2b_debug ? wants->key : "",
-"hosts", hosts, "become", (int)wants->gate_uid,
+    return json_pack("{s:o, s:o, s:s, s:o, s:i, s:i, s:o}", "tcp", tcp, "debug", debug, "e2b_key",
+                     wants->e2b_debug ? wants->key : "", "hosts", hosts, "become", (int)wants->gate_uid,
                      "clients", (int)wants->clients, "e2b_degraded", degraded_names(wants->e2b_degraded));
 }
 

@@ -58,12 +58,8 @@ static void fill_path(const char *path, char *ret_path, size_t size)
 {
     static const struct {
         const char *name, *value;
-    } values[] = {{"{session}", "$ID"},
-                  {"{path*}", "notes"},
-                  {"{context}", "python"},
-                  {"{port*}", "8080/"},
-                  {"{process}", "1"},
-                  {"{snapshot}", "before"}};
+    } values[] = {{"{session}", "$ID"}, {"{path*}", "notes"}, {"{context}", "python"},
+                  {"{port*}", "8080/"}, {"{process}", "1"},   {"{snapshot}", "before"}};
     size_t n = 0;
     while (*path && n + 1 < size) {
         size_t i = 0, count = sizeof values / sizeof *values;

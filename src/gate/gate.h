@@ -16,8 +16,8 @@
 #define SC_GATE_CLIENTS_MOST 65536
 
 struct sc_gate_listener {
-    int fd;   /* listening; the gate's from then on */
-    bool tcp; /* then a key is always needed, and Host is checked */
+    int fd;         /* listening; the gate's from then on */
+    bool tcp;       /* then a key is always needed, and Host is checked */
     bool e2b_debug; /* of E2B's clients in debug mode: no key, one sandbox, nothing else */
 };
 
@@ -29,9 +29,9 @@ struct sc_gate_options {
     const char
         *hosts[SC_GATE_HOSTS_MAX]; /* names that a request on TCP may give as its Host, beside loopback's */
     size_t n_hosts;
-    const char *e2b_key; /* whose the sandbox of debug mode is; or NULL */
+    const char *e2b_key;        /* whose the sandbox of debug mode is; or NULL */
     struct json_t *e2b_accepts; /* what sandboxes made by E2B's protocol may go without: names; or NULL */
-    unsigned clients; /* connections at once, of each listener */
+    unsigned clients;           /* connections at once, of each listener */
 };
 
 /* Serves until `orders` is readable and the last request is answered. Errors have a story. One at a time in a

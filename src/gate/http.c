@@ -75,9 +75,9 @@ static bool find_route(struct request *request, const char *method)
         *query++ = '\0';
     request->query_text = query ? query : "";
     const bool theirs = request->person->debug || e2b_wants(request);
-    request->route = theirs ? NULL
-                                        : route_find(ROUTES, method, request->uri, request->params, &status,
-                                                     allowed, sizeof allowed);
+    request->route =
+        theirs ? NULL
+               : route_find(ROUTES, method, request->uri, request->params, &status, allowed, sizeof allowed);
     if (!request->route && status == 404)
         request->route =
             route_find(E2B_ROUTES, method, request->uri, request->params, &status, allowed, sizeof allowed);
@@ -193,7 +193,8 @@ static enum MHD_Result take_upload(struct request *request, const char *data, si
          * for. */
         request->unwanted += *size;
         *size = 0;
-        bool waits = request->started && (request->route->body_kind == BODY_STREAM || request->route->body_kind == BODY_FED);
+        bool waits = request->started &&
+                     (request->route->body_kind == BODY_STREAM || request->route->body_kind == BODY_FED);
         return request->unwanted > UNWANTED_MAX && !waits ? MHD_NO : MHD_YES;
     }
     if (request->route->body_kind == BODY_NONE) {
@@ -375,8 +376,11 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
             free(person);
             return; /* its first request is refused */
         }
-        *person = (struct person){
-            .connection = connection, .sock = info->connect_fd, .tcp = front->tcp, .debug = front->debug, .since_ns = sc_now_ns()};
+        *person = (struct person){.connection = connection,
+                                  .sock = info->connect_fd,
+                                  .tcp = front->tcp,
+                                  .debug = front->debug,
+                                  .since_ns = sc_now_ns()};
         TAILQ_INSERT_TAIL(&front->gate->people, person, entry);
         front->gate->n_connections++;
         *context = person;
@@ -456,12 +460,13 @@ static int open_front(struct gate *gate, struct front *front, const struct sc_ga
     front->tcp = listener->tcp;
     front->debug = listener->e2b_debug;
     front->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request, front, MHD_OPTION_LISTEN_SOCKET,
-        listener->fd, MHD_OPTION_CONNECTION_LIMIT, gate->options->clients, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_URI_LOG_CALLBACK, on_uri, front,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, front, MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE, 0, NULL, NULL, on_request, front,
+        MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT, gate->options->clients,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, front, MHD_OPTION_NOTIFY_COMPLETED, on_completed, front,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, front, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_END);
     if (!front->daemon)
         return -EIO;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(front->daemon, MHD_DAEMON_INFO_EPOLL_FD);

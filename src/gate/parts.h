@@ -230,8 +230,9 @@ struct route {
 
 extern const struct route ROUTES[], E2B_ROUTES[]; /* each ends with method NULL */
 /* NULL: *ret_status is 404 or 405, and then *ret_allowed lists methods. */
-const struct route *route_find(const struct route *table, const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
-                               unsigned *ret_status, char *ret_allowed, size_t size);
+const struct route *route_find(const struct route *table, const char *method, char *path,
+                               char *ret_params[ROUTE_PARAMS_MAX], unsigned *ret_status, char *ret_allowed,
+                               size_t size);
 
 /* ---- http.c ---- */
 
@@ -264,13 +265,13 @@ struct request {
     struct MHD_Connection *connection;
     struct person *person;
     const struct route *route;
-    char *uri; /* path and query as they came; cut and decoded in place */
+    char *uri;    /* path and query as they came; cut and decoded in place */
     char key[96]; /* that was given in another form */
     char *params[ROUTE_PARAMS_MAX];
     const char *query_text; /* as it came; "" */
     json_t *query, *body;
     const char *raw_query; /* of a route that passes it on; NULL: none came */
-    struct sc_buf raw; /* of a JSON body */
+    struct sc_buf raw;     /* of a JSON body */
     bool seen, headed, identified, started, answered, queued, suspended, counted;
     bool watched, ends_connection;
     size_t unwanted;   /* bytes of a body after the answer is known */

@@ -12,7 +12,8 @@
 #define PORT(method)                                                                                         \
     {                                                                                                        \
         method, ONE "/ports/{port*}", ROUTE_PASSES, BODY_STREAM, NULL, NULL, handle_port, "ports",           \
-            "Ask a program that listens on a port inside; the path goes on behind the port.", "application/octet-stream", 200\
+            "Ask a program that listens on a port inside; the path goes on behind the port.",                \
+            "application/octet-stream", 200                                                                  \
     }
 
 /* clang-format off */
@@ -115,8 +116,9 @@ static void add_allowed(char *allowed, size_t size, const char *method)
     snprintf(allowed + used, size - used, "%s%s", used ? ", " : "", method);
 }
 
-const struct route *route_find(const struct route *table, const char *method, char *path, char *ret_params[ROUTE_PARAMS_MAX],
-                               unsigned *ret_status, char *ret_allowed, size_t size)
+const struct route *route_find(const struct route *table, const char *method, char *path,
+                               char *ret_params[ROUTE_PARAMS_MAX], unsigned *ret_status, char *ret_allowed,
+                               size_t size)
 {
     *ret_status = 404;
     for (const struct route *route = table; route->method; route++) {
@@ -132,7 +134,8 @@ const struct route *route_find(const struct route *table, const char *method, ch
         for (size_t i = 0; i < ROUTE_PARAMS_MAX && params[i]; i++) {
             bool stays = route->flags & ROUTE_PASSES && i > 0;
             params[i][lens[i]] = '\0';
-            if (!stays && (text_unescape(params[i], false) < 0 || !sc_utf8_valid(params[i], strlen(params[i])))) {
+            if (!stays &&
+                (text_unescape(params[i], false) < 0 || !sc_utf8_valid(params[i], strlen(params[i])))) {
                 *ret_status = 400;
                 return NULL;
             }

@@ -115,8 +115,8 @@ static char *identify(const struct caller *caller, struct keeper_session *none,
     }
     const struct sc_quota *quota = identity->tenant->quota;
     return sc_keeper_reply_value(json_pack("{s:s, s:s, s:b, s:b}", "token", identity->token, "tenant",
-                                           identity->tenant->name, "operator", (int)quota->is_operator, "network",
-                                           (int)(quota->network != NULL)));
+                                           identity->tenant->name, "operator", (int)quota->is_operator,
+                                           "network", (int)(quota->network != NULL)));
 }
 
 static char *tell_metrics(const struct caller *caller, struct keeper_session *none,
@@ -308,7 +308,8 @@ static char *busy(const struct keeper_session *session)
 static char *of_snapshot(const struct keeper_session *session)
 {
     char message[SC_ERR_MESSAGE_MAX];
-    snprintf(message, sizeof message, "session: %s: it is a snapshot, which runs nothing; fork it", session->id);
+    snprintf(message, sizeof message, "session: %s: it is a snapshot, which runs nothing; fork it",
+             session->id);
     return sc_keeper_reply_error("conflict", "session", message);
 }
 

@@ -1,5 +1,5 @@
-/* Forks of living sessions: copies of a session below it, snapshots, which are copies that nobody runs in, and
- * rollbacks, where a copy of a snapshot takes the session's place.
+/* Forks of living sessions: copies of a session below it, snapshots, which are copies that nobody runs in,
+ * and rollbacks, where a copy of a snapshot takes the session's place.
  *
  * Copies are sessions like any from the beginning on, but nothing can be asked of them, nor of what they are
  * copies of, until all of them are ready; when one cannot be made, none is. A session that ends before its
@@ -253,10 +253,11 @@ static int may_fork(const struct call *call, const struct keeper_session *from, 
     if (under_way)
         return busy(from, under_way, "forked", err);
     if (keeper->n_sessions + n > keeper->options->sessions)
-        return sc_err_set(err, SC_ERR_HOST, -EAGAIN,
-                          "session: %u are alive: %zu more are more than this keeper allows; end some, or start "
-                          "the keeper with --sessions",
-                          keeper->n_sessions, n);
+        return sc_err_set(
+            err, SC_ERR_HOST, -EAGAIN,
+            "session: %u are alive: %zu more are more than this keeper allows; end some, or start "
+            "the keeper with --sessions",
+            keeper->n_sessions, n);
     return 0;
 }
 
@@ -313,7 +314,8 @@ int fork_start(struct call *call, struct sc_err *err)
 static struct keeper_session *snapshot_of(const struct call *call)
 {
     const struct keeper_session *session = call->session;
-    const struct caller caller = {.keeper = session->keeper, .uid = session->owner, .tenant = session->tenant};
+    const struct caller caller = {
+        .keeper = session->keeper, .uid = session->owner, .tenant = session->tenant};
     struct keeper_session *from = session_find(&caller, call->request.snapshot);
     return from && from->is_snapshot && !from->ending && from->tenant == session->tenant ? from : NULL;
 }

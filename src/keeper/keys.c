@@ -318,5 +318,6 @@ int sc_keys_revoke(int folder, const char *id, struct sc_err *err)
 void sc_key_e2b(const char *text, char ret_text[SC_KEY_TEXT])
 {
     const char *id = text + strlen(PREFIX), *secret = strchr(id, '_');
-    snprintf(ret_text, SC_KEY_TEXT, "e2b_%.*s%s", (int)(secret ? secret - id : 0), id, secret ? secret + 1 : "");
+    snprintf(ret_text, SC_KEY_TEXT, "e2b_%.*s%s", (int)(secret ? secret - id : 0), id,
+             secret ? secret + 1 : "");
 }

@@ -104,12 +104,12 @@ int policy_network(const struct caller *caller, struct sc_spec *spec, struct sc_
 bool room_has(const struct tenant *tenant, const struct need *need);
 bool room_may_ever(const struct sc_quota *quota, const struct need *need);
 void room_need_of(const struct sc_limits *limits, struct need *ret_need);
-/* Of a request's cell, or a task's cells, by the limits that they will have; a template is applied, or what is
- * stored read. */
+/* Of a request's cell, or a task's cells, by the limits that they will have; a template is applied, or what
+ * is stored read. */
 int room_need(const struct caller *caller, struct sc_keeper_request *request, struct need *ret_need,
               struct sc_err *err);
-/* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. `whole`: what
- * the limits stand in, "spec" or "judge". */
+/* More than the tenant may ever have is no matter of waiting: the reply that refuses it, or NULL. `whole`:
+ * what the limits stand in, "spec" or "judge". */
 char *room_refuse(const struct sc_quota *quota, const struct need *need, const char *whole);
 
 /* ---- admission.c: whose turn it is ---- */
@@ -136,7 +136,8 @@ struct share {
     bool once; /* a single run, or a task */
 };
 void share_take(const struct caller *caller, const struct need *need, bool once, struct share *ret_share);
-void share_give_back(const struct caller *caller, struct share *share); /* once; of nothing: nothing happens */
+void share_give_back(const struct caller *caller,
+                     struct share *share); /* once; of nothing: nothing happens */
 /* The session has its cell. */
 void admission_take(struct keeper_session *session, const struct need *need, bool once);
 /* Its cell is gone. Nothing happens when it was not taken. */
@@ -291,20 +292,20 @@ struct keeper_session {
     struct sc_plan *plan;
     struct sc_works *works;
     struct sc_session *session;
-    struct shape *shape;   /* of one run: where its cell is from; plan and works above are not used then */
-    struct sc_fill *fill;  /* its files, on their way */
-    struct call *unserved; /* its run, which another cell shall serve */
-    unsigned cells_lost;   /* before this one, for the same run */
-    struct rest *rest;     /* while it is packed or unpacked */
-    struct forking *forking;      /* while copies of it are made, or its place is taken; else NULL */
+    struct shape *shape;     /* of one run: where its cell is from; plan and works above are not used then */
+    struct sc_fill *fill;    /* its files, on their way */
+    struct call *unserved;   /* its run, which another cell shall serve */
+    unsigned cells_lost;     /* before this one, for the same run */
+    struct rest *rest;       /* while it is packed or unpacked */
+    struct forking *forking; /* while copies of it are made, or its place is taken; else NULL */
     struct keeper_session *above; /* that it is a copy of; it stays for as long. NULL: none */
     char parent[SC_KEEPER_NAME_MAX + 1], snapshot[SC_KEEPER_NAME_MAX + 1]; /* whose copy it is; "": none */
     unsigned generation;          /* how many copies from the first */
     bool is_unborn;               /* a copy that is not ready yet, or never will be: told to nobody */
     bool wants_forks;             /* was asked to be forkable; a rollback asks for its session */
     bool is_snapshot, is_retired; /* the latter: over, answered, and there for its copies only */
-    const char *busy;      /* why nothing else can be asked of it now, or NULL */
-    int vault_lock;        /* of what lies on disk under its name; -1: nothing of its own */
+    const char *busy;             /* why nothing else can be asked of it now, or NULL */
+    int vault_lock;               /* of what lies on disk under its name; -1: nothing of its own */
     bool is_resumed, is_paused, is_forgotten; /* the last: what lies on disk goes with it */
     uint64_t paused_bytes;
     char access[SC_ACCESS]; /* who has this may work in it; "": nobody asked for it yet */

@@ -59,7 +59,7 @@ enum sc_keeper_needs {
     SC_KEEPER_NEEDS_SNAPSHOT = 1 << 11,
     SC_KEEPER_ONLY_SNAPSHOTS = 1 << 12, /* its session, which it names by "snapshot", must be one */
     SC_KEEPER_BY_ACCESS = 1 << 13, /* of a gate: may come with the session's secret in the place of a token */
-    SC_KEEPER_WHILE_ENDING = 1 << 7,    /* also allowed when the session's end was asked for already */
+    SC_KEEPER_WHILE_ENDING = 1 << 7, /* also allowed when the session's end was asked for already */
 };
 
 struct sc_keeper_request {
@@ -77,14 +77,14 @@ struct sc_keeper_request {
     bool of_gate;         /* a field was given that only a gate may give */
 
     char *session, *name, *context;
-    char *snapshot;  /* of ROLLBACK */
-    uint32_t copies; /* of FORK; 0: not given */
+    char *snapshot;       /* of ROLLBACK */
+    uint32_t copies;      /* of FORK; 0: not given */
     bool inherit_secrets; /* of FORK, SNAPSHOT, ROLLBACK */
-    bool forkable;   /* of FORK: so that they can be forked in turn */
-    json_t *metadata; /* an object of texts, or NULL */
+    bool forkable;        /* of FORK: so that they can be forked in turn */
+    json_t *metadata;     /* an object of texts, or NULL */
     char *path, *to;
     uint64_t idle_ns, total_ns; /* 0: not given */
-    uint64_t left_ns; /* of TIME */
+    uint64_t left_ns;           /* of TIME */
     uint64_t offset, length;
     uint32_t mode; /* permission bits; 0: not given */
     uint32_t process;

@@ -325,8 +325,8 @@ int sc_session_fork(struct sc_session *session, struct sc_session *const *copies
     struct sc_forking *forking = calloc(1, sizeof *forking + n_copies * sizeof forking->births[0]);
     if (!forking)
         return sc_err_sys(err, -ENOMEM, "fork");
-    *forking = (struct sc_forking){
-        .session = session, .done = done, .userdata = userdata, .n_births = n_copies};
+    *forking =
+        (struct sc_forking){.session = session, .done = done, .userdata = userdata, .n_births = n_copies};
     for (size_t i = 0; i < n_copies; i++) {
         forking->births[i] = (struct sc_birth){.of = forking, .session = copies[i]};
         sc_buf_init(&forking->births[i].waiting, SC_MIB * 8);

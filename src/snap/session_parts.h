@@ -97,10 +97,10 @@ struct sc_session {
     struct sc_live *live;
     struct sc_session *above; /* below whose cell this one's is; NULL: none */
     unsigned n_below;
-    bool is_forkable; /* its interpreters take orders */
-    bool is_copy;     /* of the session above, as far as it is born */
-    bool is_retired;  /* it is over; its cell stays for those below */
-    struct sc_birth *birth; /* while it is being made a copy; else NULL */
+    bool is_forkable;           /* its interpreters take orders */
+    bool is_copy;               /* of the session above, as far as it is born */
+    bool is_retired;            /* it is over; its cell stays for those below */
+    struct sc_birth *birth;     /* while it is being made a copy; else NULL */
     struct sc_checker *checker; /* NULL: nobody asked for code to be read yet */
     struct sc_reading *readings;
     int epoll;                         /* of live and checker */

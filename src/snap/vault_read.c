@@ -240,7 +240,8 @@ static json_t *told(const char *name, const json_t *manifest)
     return json_pack("{s:s, s:O*, s:O*, s:O*, s:I, s:O*, s:O*}", "session", name, "paused_ms",
                      json_object_get(manifest, "paused_ms"), "uid", json_object_get(manifest, "uid"),
                      "tenant", json_object_get(manifest, "tenant"), "bytes", bytes, "contexts",
-                     json_object_get(manifest, "contexts"), "metadata", json_object_get(manifest, "metadata"));
+                     json_object_get(manifest, "contexts"), "metadata",
+                     json_object_get(manifest, "metadata"));
 }
 
 json_t *sc_vault_tell(const char *tenant, const char *name)

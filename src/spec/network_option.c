@@ -13,7 +13,7 @@ static struct sc_net_rule *last_rule(struct sc_net *net, const char *field, cons
     if (last && last->allow && !last->of_preset)
         return last;
     sc_spec_set_bad(err, field, text,
-                "it is about the rule before it: allowed behind allow, which names no preset");
+                    "it is about the rule before it: allowed behind allow, which names no preset");
     return NULL;
 }
 

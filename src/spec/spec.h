@@ -17,7 +17,7 @@
 #define SC_SPEC_JSON_MAX (64 * SC_MIB)
 #define SC_SPEC_CODE_MAX (16 * SC_MIB)
 #define SC_SPEC_STDIN_MAX (64 * SC_MIB)
-#define SC_SPEC_ARGS_MAX 4096         /* entries of args, and of env */
+#define SC_SPEC_ARGS_MAX 4096 /* entries of args, and of env */
 #define SC_SPEC_SECRETS_MAX 64
 #define SC_SPEC_SECRET_BYTES_MAX 16384
 #define SC_SPEC_ARGS_BYTES_MAX SC_MIB /* args and env together, with their NULs */
@@ -151,10 +151,10 @@ struct sc_spec {
     size_t code_len;
     bool command; /* args is a whole command, looked up inside the cell */
 
-    struct sc_strv args; /* argv after the program; with `command`, argv itself */
-    struct sc_strv env;  /* NAME=VALUE, added to the cell's own environment */
+    struct sc_strv args;    /* argv after the program; with `command`, argv itself */
+    struct sc_strv env;     /* NAME=VALUE, added to the cell's own environment */
     struct sc_strv secrets; /* names of those in `env` whose values no printed form shows; of sessions only */
-    char *cwd;           /* absolute inside the cell or relative to the work folder; NULL: the work folder */
+    char *cwd; /* absolute inside the cell or relative to the work folder; NULL: the work folder */
 
     char *stdin_data; /* bytes for stdin, or NULL */
     size_t stdin_len;

@@ -10,7 +10,7 @@ import uuid
 
 import pytest
 
-from cell import DEGRADED, SCALE, SNAPCELL, all_are, bash, claim, landlock_abi, shares_uid, word
+from cell import DEGRADED, SCALE, SNAPCELL, all_are, bash, claim, landlock_abi, shares_uid, wall, word
 from test_end import name_of, processes_with, wait_for
 
 # All that a process can tell of its own walls. Processor time is limited by the keeper in a session, and the runners have a
@@ -59,14 +59,14 @@ class Keeper:
     def run_warm(self, *args):
         """The result of a single run by the keeper."""
         degraded = ["--allow-degraded", ",".join(DEGRADED)] if DEGRADED else []
-        ran = subprocess.run([SNAPCELL, "run", "--warm", "--json", "--mode", "rich", "--socket", self.socket, *degraded, *args],
+        ran = subprocess.run([SNAPCELL, "run", "--warm", "--json", "--mode", "rich", "--socket", self.socket, *wall(20), *degraded, *args],
                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * SCALE, check=False)
         assert ran.stdout, "exit %d: %s" % (ran.returncode, ran.stderr.decode())
         return json.loads(ran.stdout)
 
     def bash(self, session, code):
         """The result of a command."""
-        ran = self.say("exec", "--json", session, "--", "bash", "-c", code)
+        ran = self.say("exec", "--json", *wall(20), session, "--", "bash", "-c", code)
         assert ran.stdout, "exit %d: %s" % (ran.returncode, ran.stderr.decode())
         return json.loads(ran.stdout)
 

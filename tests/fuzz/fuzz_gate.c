@@ -52,7 +52,8 @@ static void read_uri(char *uri)
         char *params[ROUTE_PARAMS_MAX] = {NULL};
         char allowed[64] = "", *copy = strdup(uri);
         unsigned status = 0;
-        const struct route *route = route_find(ROUTES, methods[i], copy, params, &status, allowed, sizeof allowed);
+        const struct route *route =
+            route_find(ROUTES, methods[i], copy, params, &status, allowed, sizeof allowed);
         for (size_t k = 0; route && k < ROUTE_PARAMS_MAX && params[k]; k++)
             if (!*params[k] || !sc_utf8_valid(params[k], strlen(params[k])))
                 abort();

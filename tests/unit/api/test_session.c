@@ -283,8 +283,13 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(state_is_kept),    TEST(commands),        TEST(files), TEST(another_thread_interrupts),
-        TEST(pause_and_resume), TEST(secrets_are_given_again), TEST(what_is_refused),
+        TEST(state_is_kept),
+        TEST(commands),
+        TEST(files),
+        TEST(another_thread_interrupts),
+        TEST(pause_and_resume),
+        TEST(secrets_are_given_again),
+        TEST(what_is_refused),
     };
     return cmocka_run_group_tests(tests, probe, leave);
 }

@@ -496,11 +496,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_are_withheld),
-        cmocka_unit_test(every_field),        cmocka_unit_test(null_means_not_given),
-        cmocka_unit_test(refusals),           cmocka_unit_test(sizes),
-        cmocka_unit_test(too_many_entries),   cmocka_unit_test(round_trips),
-        cmocka_unit_test(random_round_trips), cmocka_unit_test(a_spec_that_is_no_text_has_no_json),
-        cmocka_unit_test(damaged_requests),   cmocka_unit_test(reading_the_code_first),
+        cmocka_unit_test(every_field),
+        cmocka_unit_test(null_means_not_given),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(too_many_entries),
+        cmocka_unit_test(round_trips),
+        cmocka_unit_test(random_round_trips),
+        cmocka_unit_test(a_spec_that_is_no_text_has_no_json),
+        cmocka_unit_test(damaged_requests),
+        cmocka_unit_test(reading_the_code_first),
         cmocka_unit_test(too_many_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
