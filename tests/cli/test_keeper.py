@@ -68,7 +68,7 @@ def test_a_stale_socket_is_replaced(keepers, cli):
             try:
                 first.connect().close()
                 return True
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, FileNotFoundError):  # the old socket, and none for a moment
                 return False
         until(serves)
     finally:

@@ -88,12 +88,17 @@ def start(command):
     return child.returncode, out, err
 
 
+def is_more(was, now):
+    """Of lists: what was not there. What others left before us, and take away meanwhile, is no growth."""
+    return now > was if isinstance(now, int) else bool(set(now) - set(was))
+
+
 def settled(before):
-    """What differs from before, after the dying have had three seconds."""
+    """What is more than before, after the dying have had three seconds."""
     end = time.monotonic() + 3
     while True:
         now = snapshot()
-        grown = {k: (before[k], now[k]) for k in before if now[k] != before[k]}
+        grown = {k: (before[k], now[k]) for k in before if is_more(before[k], now[k])}
         if not grown or time.monotonic() > end:
             return grown
         time.sleep(0.1)
