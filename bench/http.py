@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 
+SESSION_DESCRIPTORS, SPARE_DESCRIPTORS = 45, 1000
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests", "cli"))
 sys.dont_write_bytecode = True
@@ -199,9 +200,18 @@ def clients(args):
                 measure(way, service.folder, number, args.requests)
 
 
+def possible(wanted, descriptors):
+    """So many sessions as a keeper may have descriptors for."""
+    most = (descriptors - SPARE_DESCRIPTORS) // SESSION_DESCRIPTORS
+    if most < wanted:
+        print("%d idle sessions, not %d: nobody here may have more than %d descriptors" % (most, wanted, descriptors), flush=True)
+    return min(most, wanted)
+
+
 def idle(args):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    args.idle = possible(args.idle, hard)
     with Service(args.build, "--pool", args.pool, "--sessions", str(args.idle + 24), "--max-load", "1000") as service:
         service.let_have(args.idle + 24)
         before, rss = service.metrics(), service.keeper_rss()
