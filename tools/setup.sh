@@ -15,7 +15,7 @@ packages() {
     # What the example runs in its cell, and mkfs.ext4 for work folders on an image.
     run) echo python3 python3-pandas python3-numpy python3-matplotlib e2fsprogs ;;
     # Unit tests, and the programs that people run in cells.
-    test) echo libcmocka-dev ca-certificates curl python3-pytest python3-pytest-rerunfailures python3-venv libpython3.11-testsuite python3-openpyxl nodejs git curl openssl python3-pip g++ procps iproute2 util-linux passwd strace man-db clang libclang-rt-14-dev \
+    test) echo libcmocka-dev ca-certificates curl python3-pytest python3-venv libpython3.11-testsuite python3-openpyxl nodejs git curl openssl python3-pip g++ procps iproute2 util-linux passwd strace man-db clang libclang-rt-14-dev \
         openjdk-17-jdk-headless ;;
     # Static analysis.
     analyze) echo clang clang-tidy ;;

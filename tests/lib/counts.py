@@ -3,11 +3,10 @@ import xml.etree.ElementTree as ElementTree
 
 
 class Counts:
-    def __init__(self, passed=0, failed=0, skipped=0, failures=(), reasons=(), unsteady=()):
+    def __init__(self, passed=0, failed=0, skipped=0, failures=(), reasons=()):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.failures = list(failures)  # names
         self.reasons = list(reasons)  # why something was skipped
-        self.unsteady = list(unsteady)  # what failed, was tried again, and with what it had failed
 
     def add(self, other):
         self.passed += other.passed
@@ -15,7 +14,6 @@ class Counts:
         self.skipped += other.skipped
         self.failures += other.failures
         self.reasons += other.reasons
-        self.unsteady += other.unsteady
         return self
 
     def line(self):
@@ -34,7 +32,7 @@ def strict(counts, name):
     """In CI a security test that was not run is a failure."""
     return Counts(counts.passed, counts.failed + counts.skipped, 0,
                   counts.failures + ["not run: " + r for r in counts.reasons] if counts.skipped else counts.failures,
-                  ["%s: counted as failed" % name] if counts.skipped else [], counts.unsteady)
+                  ["%s: counted as failed" % name] if counts.skipped else [])
 
 
 def from_junit(path):

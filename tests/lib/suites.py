@@ -14,7 +14,6 @@ from place import Place
 PYTHON = "/usr/bin/python3"
 HERE = ["restricted", "validator", "session", "snapshot", "archive_upload", "egress"]
 MINUTE = 60
-UNSTEADY_MAX = 3
 
 
 def in_ci():
@@ -64,34 +63,19 @@ def unit(top, build, _places):
     return counts
 
 
-def read_lines(path):
-    try:
-        with open(path, encoding="utf-8") as f:
-            return f.read().splitlines()
-    except FileNotFoundError:
-        return []
-
-
-def pytest(folder, limit_s, security, options=(), again=False):
-    """A suite of pytest files, in every place. `again`: a test that fails is tried once more; if it passes then it counts as
-    passed and is named in the summary. More than UNSTEADY_MAX of these in one place are a failure. Never for what tests walls:
-    one that holds most times does not hold."""
+def pytest(folder, limit_s, security, options=()):
+    """A suite of pytest files, in every place."""
     def suite(_top, _build, places):
         counts = Counts()
         for place in places:
             name = "%s (%s)" % (folder, place.name)
             print("--- %s" % name, flush=True)
             scratch = place.scratch()
-            report, unsteady = os.path.join(scratch, "junit.xml"), os.path.join(scratch, "unsteady")
-            env = dict(place.environment(), PYTHONPATH=os.path.join(place.tests, "lib"), SNAPCELL_UNSTEADY=unsteady)
-            more = ["-p", "unsteady", "--reruns", "1", *options] if again else options
+            report = os.path.join(scratch, "junit.xml")
             status = run([PYTHON, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--basetemp",
-                          os.path.join(scratch, "pytest"), "--junitxml", report, *more, os.path.join(place.tests, folder)],
-                         limit_s, place, env, cwd=place.tests)
+                          os.path.join(scratch, "pytest"), "--junitxml", report, *options, os.path.join(place.tests, folder)],
+                         limit_s, place, cwd=place.tests)
             got = from_junit(report) if os.path.exists(report) else Counts()
-            got.unsteady = ["%s %s" % (place.name, x) for x in read_lines(unsteady)]
-            if len(got.unsteady) > UNSTEADY_MAX:
-                got.add(failure("%s: %d tests had to be tried again" % (name, len(got.unsteady))))
             if status not in (0, 1) or status == 1 and not got.failed:
                 got.add(failure("%s: pytest ended with %s" % (name, status)))
             if security and in_ci():
@@ -106,7 +90,7 @@ def pytest(folder, limit_s, security, options=(), again=False):
 def runners(top, build, _places):
     """Once: what these start is no cell, only the interpreters that would run in one."""
     here = Place("here", os.path.join(build, "src/cli/snapcell"), build, os.path.join(top, "tests"))
-    return pytest("runners", 20 * MINUTE, security=True, again=True)(top, build, [here])
+    return pytest("runners", 20 * MINUTE, security=True)(top, build, [here])
 
 
 def faults(top, build, places):
@@ -298,7 +282,7 @@ def clients(top, build, places):
         return failure("clients: the clients could not be installed")
     with open(told, encoding="utf-8") as f:
         os.environ["SNAPCELL_CLIENTS"] = f.read().strip()
-    return pytest("clients", 25 * MINUTE, security=True, again=True)(top, build, places)
+    return pytest("clients", 25 * MINUTE, security=True)(top, build, places)
 
 
 def openapi(top, build, _places):
@@ -324,8 +308,8 @@ SUITES = {
     "unit": unit,
     "runners": runners,
     "check": check,
-    "cli": pytest("cli", 20 * MINUTE, security=False, again=True),
-    "gate": pytest("gate", 10 * MINUTE, security=True, again=True),
+    "cli": pytest("cli", 20 * MINUTE, security=False),
+    "gate": pytest("gate", 10 * MINUTE, security=True),
     "clients": clients,
     "openapi": openapi,
     "claims": pytest("claims", 10 * MINUTE, security=True),
