@@ -71,17 +71,21 @@ static char *refuse_places(const struct sc_spec *spec, const char *part, bool ma
     return NULL;
 }
 
-/* What a tenant may ask of a cell, wherever it is described. */
-static char *refuse_spec(const struct sc_quota *quota, const struct sc_spec *spec, const char *part,
-                         bool may_leave)
+static char *refuse_degraded(const struct sc_quota *quota, const struct sc_spec *spec, const char *part)
 {
     char field[SC_ERR_FIELD_MAX];
+    if (!(spec->allow_degraded & ~quota->allow_degraded))
+        return NULL;
+    snprintf(field, sizeof field, "%s.allow_degraded", part);
+    return forbidden(field, "weaker than this tenant may accept");
+}
+
+/* What a tenant may ask of a task's cell. */
+static char *refuse_step(const struct sc_quota *quota, const struct sc_spec *spec, const char *part,
+                         bool may_leave)
+{
     char *refusal = refuse_places(spec, part, may_leave);
-    if (!refusal && (spec->allow_degraded & ~quota->allow_degraded)) {
-        snprintf(field, sizeof field, "%s.allow_degraded", part);
-        refusal = forbidden(field, "weaker than this tenant may accept");
-    }
-    return refusal;
+    return refusal ? refusal : refuse_degraded(quota, spec, part);
 }
 
 static char *refuse_test_files(const struct sc_judge_task *task)
@@ -100,11 +104,11 @@ static char *refuse_test_files(const struct sc_judge_task *task)
 
 static char *refuse_task(const struct sc_quota *quota, const struct sc_judge_task *task)
 {
-    char *refusal = refuse_spec(quota, &task->build, "judge.build", true);
+    char *refusal = refuse_step(quota, &task->build, "judge.build", true);
     if (!refusal)
-        refusal = refuse_spec(quota, &task->run, "judge.run", false);
+        refusal = refuse_step(quota, &task->run, "judge.run", false);
     if (!refusal)
-        refusal = refuse_spec(quota, &task->checker, "judge.checker", false);
+        refusal = refuse_step(quota, &task->checker, "judge.checker", false);
     if (!refusal)
         refusal = refuse_test_files(task);
     if (!refusal && task->pin_each)
@@ -169,9 +173,11 @@ char *policy_refuse(const struct sc_quota *quota, const struct sc_keeper_request
         return refusal;
     if (request->verb != SC_KEEPER_ONCE && request->verb != SC_KEEPER_SESSION_START)
         return has_rule_file(&spec->validate) ? forbidden("validate.rules", NOT_YOURS) : NULL;
-    refusal = refuse_spec(quota, spec, "spec", false);
+    refusal = refuse_places(spec, "spec", false);
     if (!refusal)
         refusal = refuse_template(quota, spec);
+    if (!refusal)
+        refusal = refuse_degraded(quota, spec, "spec");
     return refusal;
 }
 

@@ -185,7 +185,9 @@ def test_100_deaths_around_the_hand_over(keeper):
             assert result["stdout"] == "begun\ndone\n", result
             ends["ok"] += 1
         else:
-            assert result["status"] in ("signaled", "sandbox_error"), result
-            assert result["start"]["kind"] == "warm" and "begun\ndone\n".startswith(result["stdout"]), result
+            assert result["status"] in ("signaled", "sandbox_error"), json.dumps(result)
+            assert "begun\ndone\n".startswith(result["stdout"]), json.dumps(result)
+            # Only "all" kills zygotes, and with one ends what was made below it for a request that found no parked cell.
+            assert result["start"]["kind"] == "warm" or which == "all" and keeper.forks, json.dumps(result)
             ends["ended"] += 1
     assert ends["ok"] > 0 and "warm" in kinds, json.dumps(ends)
