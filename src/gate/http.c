@@ -74,6 +74,13 @@ static bool find_route(struct request *request, const char *method)
     if (query)
         *query++ = '\0';
     request->query_text = query ? query : "";
+    if (e2b_wants_port(request)) {
+        request->route = e2b_port_route(method);
+        request->raw_query = query;
+        if (!request->route)
+            problem(request, "method", "", "not allowed to a port of a sandbox: %.20s", method);
+        return request->route;
+    }
     const bool theirs = request->person->debug || e2b_wants(request);
     request->route =
         theirs ? NULL

@@ -228,7 +228,7 @@ struct route {
                    const json_t *more);
 };
 
-extern const struct route ROUTES[], E2B_ROUTES[]; /* each ends with method NULL */
+extern const struct route ROUTES[], E2B_ROUTES[], E2B_PORT_ROUTES[]; /* each ends with method NULL */
 /* NULL: *ret_status is 404 or 405, and then *ret_allowed lists methods. */
 const struct route *route_find(const struct route *table, const char *method, char *path,
                                char *ret_params[ROUTE_PARAMS_MAX], unsigned *ret_status, char *ret_allowed,
@@ -365,6 +365,8 @@ extern const struct problem_row PROBLEMS[]; /* ends with kind NULL */
 
 /* Host and Origin. True: may go on; else it was answered. */
 bool who_may(struct request *request);
+/* The name, and the port behind it, under which this client would reach PORT-ID.NAME; NULL: none is known. */
+const char *who_domain(const struct request *request, char *room, size_t size);
 /* Exchanges key or peer for a token. 1: there is one already; 0: it was asked for, and the request is woken
  * when it is there or answered when not. */
 int who_identify(struct request *request);
@@ -375,8 +377,12 @@ int who_identify(struct request *request);
 bool e2b_wants(const struct request *request);
 /* A key in the form of that protocol's, "e2b_…", as ours; another one as it is. NULL: none can be made. */
 const char *e2b_key(const char *given, char *room, size_t size);
-/* "49983-ID.localhost", with any port. */
-bool e2b_is_host(const char *host);
+/* The domain of "49983-ID.DOMAIN", with the port that stands behind it; NULL: of another form. */
+const char *e2b_domain(const char *host);
+/* Is this one for a port of a sandbox's, whatever its path? Then it has this route; NULL: not with that
+ * method. */
+bool e2b_wants_port(const struct request *request);
+const struct route *e2b_port_route(const char *method);
 /* Of a client in debug mode: as who_identify. */
 int e2b_debug_enter(struct request *request);
 /* The gate ends. */

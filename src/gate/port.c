@@ -42,6 +42,17 @@ static bool stays_here(const char *name)
     return false;
 }
 
+/* The same of the other protocol's own. */
+static bool stays_of_e2b(const char *name)
+{
+    static const char *const names[] = {"X-Access-Token", "E2B-Traffic-Access-Token", "E2b-Sandbox-Id",
+                                        "E2b-Sandbox-Port"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcasecmp(name, names[i]))
+            return true;
+    return false;
+}
+
 /* Is it a word of the list that Connection holds? */
 static bool is_named(const char *list, const char *name)
 {
@@ -59,6 +70,7 @@ static bool is_named(const char *list, const char *name)
 struct fields {
     struct sc_buf *head;
     const char *connection;
+    bool of_e2b;
     int r;
 };
 
@@ -66,7 +78,8 @@ static enum MHD_Result add_field(void *userdata, enum MHD_ValueKind kind, const 
 {
     struct fields *fields = userdata;
     (void)kind;
-    if (fields->r == 0 && !stays_here(name) && !is_named(fields->connection, name))
+    if (fields->r == 0 && !stays_here(name) && !(fields->of_e2b && stays_of_e2b(name)) &&
+        !is_named(fields->connection, name))
         fields->r = sc_buf_printf(fields->head, "%s: %s\r\n", name, value ? value : "");
     return MHD_YES;
 }
@@ -84,14 +97,14 @@ static bool wants_upgrade(const struct request *request, const char *method)
            is_named(connection, "Upgrade");
 }
 
-static int write_head(struct request *request, struct sc_buf *head, unsigned port, const char *method,
-                      const char *target)
+static int write_head(struct request *request, struct sc_buf *head, const struct port_way *way)
 {
-    struct fields fields = {head, field_of(request, "Connection"), 0};
+    struct fields fields = {head, field_of(request, "Connection"), request->route->flags & ROUTE_E2B, 0};
     const char *length = field_of(request, "Content-Length");
     sc_buf_init(head, HEAD_MAX);
-    int r = sc_buf_printf(head, "%s %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: %s\r\n", method, target,
-                          port, wants_upgrade(request, method) ? "Upgrade\r\nUpgrade: websocket" : "close");
+    int r = sc_buf_printf(head, "%s %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: %s\r\n", way->method,
+                          way->target, way->port,
+                          wants_upgrade(request, way->method) ? "Upgrade\r\nUpgrade: websocket" : "close");
     if (r == 0 && length)
         r = sc_buf_printf(head, "Content-Length: %s\r\n", length);
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_field, &fields);
@@ -238,8 +251,7 @@ static void on_done(void *userdata, const char *ok, size_t len, const json_t *er
     else if (!ok && !request->answered && kind && strcmp(kind, "file") != 0)
         problem_keeper(request, error);
     else
-        refuse(request, ok ? "it was closed before there was a whole answer"
-                           : "nobody listens there, or it was closed without an answer");
+        refuse(request, ok ? "it was closed before there was a whole answer" : PORT_CLOSED);
 }
 
 /* ---- the beginning ---- */
@@ -252,8 +264,19 @@ static bool target_is_fine(const char *target)
     return *target == '/';
 }
 
-void port_pass(struct request *request, const char *session, unsigned port, const char *method,
-               const char *target)
+/* NULL: memory ran out. */
+static json_t *message_to(const struct port_way *way)
+{
+    json_t *message =
+        json_pack("{s:s, s:s, s:i}", "request", "port", "session", way->session, "port", (int)way->port);
+    if (message && way->access && json_object_set_new(message, "access", json_string(way->access)) < 0) {
+        json_decref(message);
+        return NULL;
+    }
+    return message;
+}
+
+void port_pass(struct request *request, const struct port_way *way)
 {
     static const struct ask_events events = {.output = on_output, .credit = on_credit, .done = on_done};
     int why = -ENOMEM;
@@ -262,27 +285,28 @@ void port_pass(struct request *request, const char *session, unsigned port, cons
                 "Transfer-Encoding: to a port a Content-Length is needed");
         return;
     }
-    if (!target_is_fine(target)) {
+    if (!target_is_fine(way->target)) {
         problem(request, "usage", "path", "path: characters that are no URL's");
         return;
     }
     struct passing *passing = calloc(1, sizeof *passing);
-    if (!passing || write_head(request, &passing->head, port, method, target) < 0) {
+    if (!passing || write_head(request, &passing->head, way) < 0) {
         if (passing)
             sc_buf_fini(&passing->head);
         free(passing);
         problem_begin(request, -ENOMEM);
         return;
     }
-    port_answer_init(&passing->answer, !strcmp(method, "HEAD"));
-    passing->answer.may_upgrade = wants_upgrade(request, method);
+    port_answer_init(&passing->answer, !strcmp(way->method, "HEAD"));
+    passing->answer.may_upgrade = wants_upgrade(request, way->method);
     request->of_handler = passing;
     request->free_handler = free_passing;
     request->in_ended =
         true; /* the connection stays open both ways: many take its end for a client that is gone */
-    request->ask = ask_begin(
-        request->gate, json_pack("{s:s, s:s, s:i}", "request", "port", "session", session, "port", (int)port),
-        request->person->token, true, &events, request, &why);
+    json_t *message = message_to(way);
+    if (message)
+        request->ask = ask_begin(request->gate, message, way->access ? NULL : request->person->token, true,
+                                 &events, request, &why);
     if (request->ask)
         send_head(request);
     else
@@ -309,6 +333,9 @@ void handle_port(struct request *request)
         problem_begin(request, -ENOMEM);
         return;
     }
-    port_pass(request, request->params[0], (unsigned)port, request->route->method, target);
+    port_pass(request, &(struct port_way){.session = request->params[0],
+                                          .port = (unsigned)port,
+                                          .method = request->route->method,
+                                          .target = target});
     free(target);
 }

@@ -4,12 +4,20 @@
 
 #include "gate/parts.h"
 
-/* Passes the request on to `port` of the session's loopback and answers with what comes from there: for any
- * front whose route has BODY_STREAM and has identified its client. `target` is the path with its query as it
- * goes into the request's first line; it begins with a slash and is not decoded. Fields that are between the
- * client and us stay here, and so do keys and cookies. */
-void port_pass(struct request *request, const char *session, unsigned port, const char *method,
-               const char *target);
+/* Which port of whose loopback, asked by whom for what. */
+struct port_way {
+    const char *session;
+    const char *access; /* the session's secret; NULL: the tenant of the connection asks */
+    unsigned port;
+    const char *method;
+    const char *target; /* path and query as they go into the first line: not decoded, from a slash on */
+};
+/* Passes the request on and answers with what comes from there: for any front whose route has BODY_STREAM and
+ * has identified its client. `way` is borrowed during the call. Fields that are between the client and us
+ * stay here, and so do keys, tokens and cookies. */
+void port_pass(struct request *request, const struct port_way *way);
+/* What a problem of kind "port" says when the program is not there. */
+#define PORT_CLOSED "nobody listens there, or it was closed without an answer"
 
 /* port_tunnel.c: of a request whose program agreed to another protocol. NULL: no memory. */
 struct port_tunnel;

@@ -29,18 +29,46 @@ static bool is_host(const char *host, const char *name)
     return digits > 0 && digits <= 5 && port[1 + digits] == '\0';
 }
 
-/* Loopback's names, and those that --host gave. */
-static bool is_own(const struct request *request, const char *host)
+static bool is_loopback(const char *host)
 {
-    static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
-    const struct sc_gate_options *options = request->gate->options;
-    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-        if (is_host(host, loopback[i]))
+    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_host(host, names[i]))
             return true;
+    return false;
+}
+
+/* One that --host gave. */
+static bool is_given(const struct request *request, const char *host)
+{
+    const struct sc_gate_options *options = request->gate->options;
     for (size_t i = 0; i < options->n_hosts; i++)
         if (is_host(host, options->hosts[i]))
             return true;
-    return request->route && (request->route->flags & ROUTE_E2B) && e2b_is_host(host);
+    return false;
+}
+
+/* Loopback's names, and those that --host gave; of the other protocol those of sandboxes below them, too. Who
+ * could point a name below localhost, or below one of the operator's, could point these themselves. */
+static bool is_own(const struct request *request, const char *host)
+{
+    const char *domain = request->route && (request->route->flags & ROUTE_E2B) ? e2b_domain(host) : NULL;
+    return is_loopback(host) || is_given(request, host) ||
+           (domain && (is_host(domain, "localhost") || is_given(request, domain)));
+}
+
+const char *who_domain(const struct request *request, char *room, size_t size)
+{
+    const char *host = header(request, "Host");
+    if (!host || !request->person->tcp)
+        return NULL;
+    if (is_given(request, host))
+        return host;
+    if (!is_loopback(host))
+        return NULL;
+    const char *colon = *host == '[' ? strstr(host, "]:") : strchr(host, ':');
+    snprintf(room, size, "localhost%s", !colon ? "" : *colon == ']' ? colon + 1 : colon);
+    return room;
 }
 
 /* A page of a name that was pointed at loopback (DNS rebinding) says that name here. A unix socket has no

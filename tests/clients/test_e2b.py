@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -250,3 +251,107 @@ def test_messages(service, sandbox):
             got = answer.read()
         assert got[0] == 2 and int.from_bytes(got[1:5], "big") == len(got) - 5
         assert json.loads(got[5:])["error"]["code"] == "invalid_argument"
+
+
+# ---- ports ----
+
+ECHO = r"""
+import http.server, json
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        if self.headers.get("Upgrade") == "websocket":
+            self.close_connection = True
+            self.wfile.write(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello")
+            return self.wfile.write(self.connection.recv(100).upper())
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        said = json.dumps([self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body]).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+    do_GET = do_POST
+http.server.ThreadingHTTPServer(("127.0.0.1", 8123), H).serve_forever()
+"""
+
+
+def name_of(sandbox, port=8123):
+    return "%d-%s.%s" % (port, sandbox["sandboxID"], sandbox["domain"])
+
+
+@pytest.fixture
+def echo(service, sandbox):
+    """A sandbox in which a program listens on port 8123."""
+    client = inside(service, sandbox)
+    assert client("POST", "/files?path=echo.py", ECHO.encode(), Content_Type="application/octet-stream")[0] == 200
+    start = json.dumps({"process": {"cmd": "/usr/bin/python3", "args": ["/home/user/echo.py"]}}).encode()
+    request = urllib.request.Request(service.address + "/process.Process/Start", b"\0" + len(start).to_bytes(4, "big") + start, {
+        "Content-Type": "application/connect+json", "X-Access-Token": sandbox["envdAccessToken"]}, method="POST")
+    asks, end = at_port(service, sandbox), time.monotonic() + PATIENCE
+    with urllib.request.urlopen(request, timeout=PATIENCE):
+        while asks("GET", "/")[0] == 502:
+            assert time.monotonic() < end, "nobody listens"
+            time.sleep(0.02)
+        yield sandbox
+
+
+def at_port(service, sandbox, port=8123, token=None):
+    return Client(service.address, Host=name_of(sandbox, port), E2B_Traffic_Access_Token=token or sandbox["trafficAccessToken"])
+
+
+def test_a_port_by_its_name(service, echo):
+    status, text = at_port(service, echo)("POST", "/v1/run?a=%20b", b"body", X_Mine="1", Cookie="a=b", X_API_Key=service.key, Authorization="Bearer x")
+    method, path, headers, body = json.loads(text)
+    assert (status, method, path, body) == (200, "POST", "/v1/run?a=%20b", "body")
+    assert (headers["host"], headers["x-mine"]) == ("localhost:8123", "1")
+    assert echo["envdAccessToken"] not in text and service.key not in text and "cookie" not in headers and "authorization" not in headers
+    # Whatever the path is: nothing of the service's own, nor of what else is served inside, answers there.
+    for path in ("/healthz", "/sandboxes", "/health", "/files?path=/", "/", "/metrics"):
+        assert json.loads(at_port(service, echo)("GET", path)[1])[1] == path
+    # The same by the headers that name sandbox and port.
+    by_header = Client(service.address, E2b_Sandbox_Id=echo["sandboxID"], E2b_Sandbox_Port="8123", E2B_Traffic_Access_Token=echo["trafficAccessToken"])
+    assert json.loads(by_header("GET", "/metrics")[1])[1] == "/metrics"
+    # What their own daemon listens on is the front itself.
+    assert Client(service.address, Host=name_of(echo, 49983), X_Access_Token=echo["envdAccessToken"])("GET", "/health")[0] == 204
+    status, said = at_port(service, echo, 8124)("GET", "/")
+    assert (status, said) == (502, {"sandboxId": echo["sandboxID"], "message": "The sandbox is running but port is not open", "port": 8124, "code": 502})
+    assert at_port(service, echo)("TRACE", "/")[0] == 405
+
+
+def test_a_websocket_by_its_name(service, echo):
+    host, _, port = service.address.rpartition("//")[2].rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as sock:
+        sock.sendall(("GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nE2B-Traffic-Access-Token: %s\r\n\r\n"
+                      % (name_of(echo), echo["trafficAccessToken"])).encode())
+        said = b""
+        while not said.endswith(b"\r\n\r\nhello"):
+            piece = sock.recv(4096)
+            assert piece, said
+            said += piece
+        assert said.startswith(b"HTTP/1.1 101 ")
+        sock.sendall(b"abc")
+        assert sock.recv(3, socket.MSG_WAITALL) == b"ABC"
+
+
+def test_a_port_is_its_sandbox_own(snapcell, service, owner, echo):
+    """Neither another tenant's token nor another sandbox's of the same tenant, nor any key, nor a signed address opens it."""
+    key, _ = add_key(snapcell, service, "neighbour")
+    made = [client("POST", "/sandboxes", {"templateID": "base", "timeout": 60})[1] for client in (Client(service.address, X_API_Key=key), owner)]
+    for other in made:
+        token = other["trafficAccessToken"]
+        # The other's secret with this one's id is no token, either.
+        for given in (token, echo["sandboxID"] + token[32:]):
+            assert at_port(service, echo, token=given)("GET", "/")[0] == 401
+        assert at_port(service, other)("GET", "/")[0] == 502, "its own port is its own: nobody listens there"
+        headers = {"E2b_Sandbox_Id": echo["sandboxID"], "E2b_Sandbox_Port": "8123"}
+        assert Client(service.address, E2B_Traffic_Access_Token=token, **headers)("GET", "/")[0] == 401
+    for headers in ({}, {"X_API_Key": key}, {"X_API_Key": service.key}, {"Authorization": "Bearer " + service.native_key},
+                    {"X_Access_Token": echo["envdAccessToken"]}, {"E2B_Traffic_Access_Token": "x"}):
+        assert Client(service.address, Host=name_of(echo), **headers)("GET", "/?signature=v1_x")[0] == 401, headers
+    # By no name but the service's, and to no page.
+    assert at_port(service, echo)("GET", "/", Host="8123-%s.page.example" % echo["sandboxID"])[0] == 421
+    assert at_port(service, echo)("GET", "/", Origin="http://page.example")[0] == 403
+    assert at_port(service, echo)("GET", "/", Origin="http://" + name_of(echo))[0] == 403
+    gone = {"sandboxID": GONE, "domain": echo["domain"]}
+    assert at_port(service, gone, token=GONE + "0" * 64)("GET", "/") == (502, {"sandboxId": GONE, "message": "The sandbox was not found", "code": 502})
+    assert at_port(service, echo)("GET", "/")[0] == 200

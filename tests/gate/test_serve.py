@@ -64,6 +64,12 @@ def test_hosts_and_origins(shared):
 def test_further_hosts(services):
     service = services("--host", "cells.example")
     assert service.get("/healthz", tcp=True, headers={"Host": "cells.example:443"}).status == 200
+    # Names of sandboxes' ports below it are the service's, and want their token; below another name they are not.
+    name = "8000-" + "0" * 32
+    assert [service.get("/healthz", tcp=True, headers={"Host": name + below}).status
+            for below in (".cells.example", ".localhost:1", ".other.example", ".127.0.0.1", ".cells.example.other")] == [401, 401, 421, 421, 421]
+    # One that only looks like such a name is no sandbox's.
+    assert service.get("/healthz", tcp=True, headers={"Host": "8000-x.cells.example"}).status == 421
 
 
 def test_the_socket_is_its_users_own(shared):

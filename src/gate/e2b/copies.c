@@ -110,7 +110,7 @@ static void on_copy_access(struct request *request, const struct e2b_said *said)
     const char *id = json_string_value(json_array_get(given->all, given->at));
     const char *secret = e2b_text(said->ok, "access");
     memory_know(request->gate, id, secret);
-    json_t *one = json_pack("{s:o}", "sandbox", sandbox_object(given->template_id, id, secret));
+    json_t *one = json_pack("{s:o}", "sandbox", sandbox_object(request, given->template_id, id, secret));
     (void)json_array_set_new(given->all, given->at++, one);
     next_copy(request);
 }

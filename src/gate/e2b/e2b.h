@@ -94,6 +94,9 @@ void e2b_refuse_text(struct request *request, const char *kind, const char *fiel
 void e2b_refuse_rpc(struct request *request, const char *kind, const char *field, const char *message,
                     const json_t *more);
 
+void e2b_refuse_port(struct request *request, const char *kind, const char *field, const char *message,
+                     const json_t *more);
+
 /* ---- connect.c: the Connect protocol, JSON codec ---- */
 
 #define CONNECT_HEAD 5
@@ -160,7 +163,7 @@ json_t *e2b_result(const json_t *forms, bool is_main);
     X(health) X(envs) X(inside_metrics) X(read) X(write) X(stat) X(list_dir) X(make_dir) X(move) X(remove)    \
     X(watch) X(watcher_new) X(watcher_events) X(watcher_remove) X(process_list) X(process_start)              \
     X(process_connect) X(process_update) X(process_input) X(process_close) X(process_signal)                  \
-    X(rpc_unserved) X(execute) X(context_new) X(context_list) X(context_restart) X(context_remove)
+    X(rpc_unserved) X(execute) X(context_new) X(context_list) X(context_restart) X(context_remove) X(port)
 #define X(name) void e2b_handle_##name(struct request *request);
 E2B_HANDLERS(X)
 #undef X

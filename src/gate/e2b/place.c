@@ -45,16 +45,11 @@ int e2b_read_host(const char *host, unsigned *ret_port, char ret_id[65])
     return 0;
 }
 
-/* Names below localhost are loopback's: nobody can point one of them at it from elsewhere. */
-bool e2b_is_host(const char *host)
+const char *e2b_domain(const char *host)
 {
     unsigned port;
     char id[65];
-    if (e2b_read_host(host, &port, id) < 0)
-        return false;
-    const char *domain = strchr(host, '.') + 1;
-    size_t len = strcspn(domain, ":");
-    return len == strlen("localhost") && !strncasecmp(domain, "localhost", len);
+    return e2b_read_host(host, &port, id) < 0 ? NULL : strchr(host, '.') + 1;
 }
 
 bool e2b_wants(const struct request *request)
@@ -87,7 +82,9 @@ static void read_id(const struct request *request, char ret_id[65])
 bool e2b_enter(struct request *request)
 {
     struct e2b_call *call = e2b_call(request);
-    const char *token = e2b_header(request, "X-Access-Token");
+    /* To a port the other header may be its program's own. */
+    const bool to_port = request->route->flags & ROUTE_PASSES;
+    const char *token = to_port ? NULL : e2b_header(request, "X-Access-Token");
     char id[E2B_ID + 1];
     if (!call)
         return false;
@@ -108,8 +105,9 @@ bool e2b_enter(struct request *request)
     read_id(request, call->session);
     if (!token || e2b_read_token(token, id, call->access) < 0 ||
         (*call->session && strcmp(call->session, id) != 0)) {
-        problem(request, "unauthorized", "X-Access-Token",
-                "X-Access-Token: must be the token that the sandbox was made with");
+        const char *field = to_port ? "E2B-Traffic-Access-Token" : "X-Access-Token";
+        problem(request, "unauthorized", field, "%s: must be the token that the sandbox was made with",
+                field);
         return false;
     }
     memcpy(call->session, id, sizeof id);

@@ -23,8 +23,17 @@
     {                                                                                                        \
         "POST", path, flags, BODY_WHOLE, NULL, NULL, e2b_handle_##name, NULL, NULL, NULL, 0, e2b_refuse_rpc  \
     }
+#define PORT(method)                                                                                         \
+    {                                                                                                        \
+        method, "", TOKEN | ROUTE_PASSES, BODY_STREAM, NULL, NULL, e2b_handle_port, NULL, NULL, NULL, 0,     \
+            e2b_refuse_port                                                                                  \
+    }
 #define FILES "/filesystem.Filesystem/"
 #define PROCESS "/process.Process/"
+
+/* By their method alone: see e2b_port_route. */
+const struct route E2B_PORT_ROUTES[] = {PORT("GET"),   PORT("HEAD"),   PORT("POST"),    PORT("PUT"),
+                                        PORT("PATCH"), PORT("DELETE"), PORT("OPTIONS"), {NULL}};
 
 /* clang-format off */
 const struct route E2B_ROUTES[] = {

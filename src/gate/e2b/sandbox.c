@@ -38,13 +38,16 @@ void given_free(struct request *request)
     free(given);
 }
 
-json_t *sandbox_object(const char *template_id, const char *id, const char *secret)
+/* `domain` is what clients make names of ports with; without one they would take E2B's own. */
+json_t *sandbox_object(const struct request *request, const char *template_id, const char *id,
+                       const char *secret)
 {
-    char token[E2B_TOKEN + 1];
+    char token[E2B_TOKEN + 1], room[32];
     snprintf(token, sizeof token, "%s%s", id, secret);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:n}", "templateID", template_id, "sandboxID",
-                               id, "clientID", "snapcell", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
-                               token, "trafficAccessToken", token, "domain");
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?}", "templateID", template_id, "sandboxID", id,
+                  "clientID", "snapcell", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken", token,
+                  "trafficAccessToken", token, "domain", who_domain(request, room, sizeof room));
     explicit_bzero(token, sizeof token);
     return object;
 }
@@ -57,7 +60,7 @@ static void on_access(struct request *request, const struct e2b_said *said)
         return;
     const char *secret = e2b_text(said->ok, "access");
     memory_know(request->gate, call->session, secret);
-    answer_json(request, given->status, sandbox_object(given->template_id, call->session, secret));
+    answer_json(request, given->status, sandbox_object(request, given->template_id, call->session, secret));
 }
 
 void sandbox_give(struct request *request)
@@ -154,8 +157,14 @@ void e2b_handle_connect(struct request *request)
 
 static void on_got(struct request *request, const struct e2b_said *said)
 {
-    if (sandbox_is_ours(request, said))
-        answer_json(request, MHD_HTTP_OK, e2b_describe(said->ok));
+    char room[32];
+    if (!sandbox_is_ours(request, said))
+        return;
+    json_t *told = e2b_describe(said->ok);
+    const char *domain = who_domain(request, room, sizeof room);
+    if (told && domain)
+        (void)json_object_set_new(told, "domain", json_string(domain));
+    answer_json(request, MHD_HTTP_OK, told);
 }
 
 void e2b_handle_get(struct request *request)

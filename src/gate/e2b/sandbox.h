@@ -20,7 +20,8 @@ bool sandbox_named(struct request *request);
 bool sandbox_is_ours(struct request *request, const struct e2b_said *said);
 /* Asks for its secret, and answers with what a client may work with. */
 void sandbox_give(struct request *request);
-json_t *sandbox_object(const char *template_id, const char *id, const char *secret);
+json_t *sandbox_object(const struct request *request, const char *template_id, const char *id,
+                       const char *secret);
 /* One that is paused goes on, for given->timeout_ms; then as sandbox_give. */
 void sandbox_resume(struct request *request);
 /* There is no template of the name in call->body: is it a snapshot's? `error` is told when not. */

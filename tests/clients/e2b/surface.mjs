@@ -1,5 +1,6 @@
 // The current JavaScript SDK, through its public surface. Ends with 0 when all of it holds.
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import { createRequire } from 'node:module'
 
 // Its packages are those in $CLIENTS.
@@ -153,6 +154,31 @@ async function terminal(sandbox) {
   assert.equal(await sandbox.pty.kill(pty.pid), true)
 }
 
+// By the name that getHost makes, which not every resolver knows to be loopback's.
+async function asked(sandbox, port, path, headers) {
+  const lookup = (_name, options, done) => (options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4))
+  return new Promise((resolve, reject) => {
+    http.get(`http://${sandbox.getHost(port)}${path}`, { headers, lookup }, (answer) => {
+      let body = ''
+      answer.on('data', (piece) => { body += piece }).on('end', () => resolve([answer.statusCode, body])).on('error', reject)
+    }).on('error', reject)
+  })
+}
+
+async function ports(sandbox) {
+  const token = { 'E2B-Traffic-Access-Token': sandbox.trafficAccessToken }
+  assert.ok(sandbox.getHost(8123).startsWith(`8123-${sandbox.sandboxId}.localhost:`), sandbox.getHost(8123))
+  assert.equal((await asked(sandbox, 8123, '/', token))[0], 502)
+  await sandbox.files.write('www/index.html', 'served')
+  const server = await sandbox.commands.run('python3 -m http.server -d www 8123', { background: true })
+  let answer
+  do answer = await asked(sandbox, 8123, '/index.html?a=b', token)
+  while (answer[0] === 502)
+  assert.deepEqual(answer, [200, 'served'])
+  assert.equal((await asked(sandbox, 8123, '/index.html', {}))[0], 401)
+  await server.kill()
+}
+
 async function control(sandbox) {
   const info = await sandbox.getInfo()
   assert.deepEqual([info.sandboxId, info.templateId, info.metadata, info.state], [sandbox.sandboxId, 'code-interpreter-v1', { a: 'b c', 'x.y z': 'é&=' }, 'running'])
@@ -183,7 +209,7 @@ async function control(sandbox) {
 }
 
 const sandbox = await Sandbox.create({ metadata: { a: 'b c', 'x.y z': 'é&=' }, envs: { X: '1' }, timeoutMs: 300000 })
-for (const part of [runs, contexts, files, watched, commands, terminal, control]) {
+for (const part of [runs, contexts, files, watched, commands, terminal, ports, control]) {
   try {
     await part(sandbox)
   } catch (error) {

@@ -1,5 +1,6 @@
 """The current Python SDK, sync and async, through its public surface. Ends with 0 when all of it holds."""
 import asyncio
+import http.client
 import time
 import urllib.request
 
@@ -94,6 +95,25 @@ def commands(sandbox):
     assert b"40 100" in b"".join(shown), shown
 
 
+def ports(sandbox):
+    """By the name that get_host makes, which not every resolver knows to be loopback's."""
+    name, _, port = sandbox.get_host(8123).rpartition(":")
+    assert name == "8123-%s.localhost" % sandbox.sandbox_id
+    server = sandbox.commands.run("python3 -m http.server 8123", background=True)
+
+    def status(headers):
+        asked = http.client.HTTPConnection("127.0.0.1", int(port))
+        asked.request("GET", "/", headers={"Host": sandbox.get_host(8123), **headers})
+        try:
+            return asked.getresponse().status
+        finally:
+            asked.close()
+
+    until(lambda: status({"E2B-Traffic-Access-Token": sandbox.traffic_access_token}) == 200)
+    assert status({}) == 401
+    server.kill()
+
+
 def control(sandbox):
     info = sandbox.get_info()
     assert (info.template_id, info.metadata, info.state.value) == ("code-interpreter-v1", {"k": "v w"}, "running")
@@ -129,7 +149,7 @@ async def other_way():
 
 def main():
     sandbox = Sandbox.create(metadata={"k": "v w"}, envs={"X": "1"}, timeout=300)
-    for part in (runs, files, commands, control):
+    for part in (runs, files, commands, ports, control):
         part(sandbox)
     asyncio.run(other_way())
     print("all of it")
