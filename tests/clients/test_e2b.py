@@ -93,6 +93,14 @@ def test_current_python(python, variables):
     assert (ran.returncode, ran.stdout) == (0, "all of it\n"), ran.stdout + ran.stderr
 
 
+def test_frameworks(python, variables):
+    ran = python(os.path.join(HERE, "e2b/frameworks.py"), env=variables)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {
+        "smolagents": {"answer": {"sum": 90, "given": [1, 2]}, "printed": True, "missing": True, "divided": True},
+        "openai_agents": {"answer": "done", "first": True, "failed": True, "kept": True}, "left": 0}
+
+
 def test_example(python, variables):
     ran = python(os.path.join(HERE, "../../examples/clients/e2b_sandbox.py"), env=variables)
     assert (ran.returncode, ran.stdout) == (0, "328\n47\n"), ran.stdout + ran.stderr

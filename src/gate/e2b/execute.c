@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "gate/e2b/e2b.h"
 #include "gate/e2b/contexts.h"
+#include "gate/e2b/shell.h"
 
 /* Their clients have clocks of their own; the sandbox's end is the last one. */
 #define WALL_MS (24 * 3600 * 1000)
@@ -240,10 +241,11 @@ static void run(struct request *request, const char *context, const char *langua
     struct e2b_call *call = request->of_handler;
     struct execution *execution = execution_of(request);
     int why = -ENOMEM;
-    json_t *message =
-        json_pack("{s:s, s:s, s:O, s:s, s:s, s:{s:i, s:i, s:i}}", "request", "run", "language", language,
-                  "code", json_object_get(call->body, "code"), "context", context, "output", "stream",
-                  "limits", "wall_ms", WALL_MS, "stdout_bytes", OUTPUT_MOST, "stderr_bytes", OUTPUT_MOST);
+    json_t *code = json_object_get(call->body, "code");
+    code = !strcmp(language, "python") ? shell_code(code) : json_incref(code);
+    json_t *message = json_pack("{s:s, s:s, s:o, s:s, s:s, s:{s:i, s:i, s:i}}", "request", "run", "language",
+                                language, "code", code, "context", context, "output", "stream", "limits",
+                                "wall_ms", WALL_MS, "stdout_bytes", OUTPUT_MOST, "stderr_bytes", OUTPUT_MOST);
     json_t *env = json_object_get(call->body, "env_vars");
     if (message && json_is_object(env) && json_object_size(env) > 0)
         (void)json_object_set(message, "env", env);

@@ -36,6 +36,9 @@ def runs(sandbox):
     assert [(one.is_main_result, one.html) for one in shown] == [(False, "<b>t</b>")]
     raises(TimeoutException, "timed out", sandbox.run_code, "while True: pass", timeout=1)
     assert sandbox.run_code("x").text == "40", "an interrupted run keeps the variables"
+    shell = sandbox.run_code("# two\n!echo \"a\" é; cd /; pwd\n\n !pwd \\\n  ; exit 3")
+    assert (shell.error, shell.results, "".join(shell.logs.stdout)) == (None, [], "a é\n/\n/home/user\n"), shell
+    assert sandbox.run_code("1\n!echo a").error.name == "SyntaxError"
     context = sandbox.create_code_context(cwd="/tmp")
     assert sandbox.run_code("import os; os.getcwd()", context=context).text == "/tmp"
     assert context.id in [one.id for one in sandbox.list_code_contexts()]
