@@ -139,12 +139,30 @@ __snapcell_next() {
     # The options take effect before the code, on its first line, so that lines stay where they are.
     __snapcell_options=${__snapcell_options//[^exT]/}
     __snapcell_prefix='set -n; '
+    __snapcell_see_plain
     if [[ $__snapcell_options ]]; then
         __snapcell_code="set -$__snapcell_options; $__snapcell_code"
         __snapcell_prefix+="set -$__snapcell_options; "
     fi
     builtin trap -- "$__snapcell_on_interrupt" INT
     __snapcell_running=1
+}
+
+# Whether the code is one line of such words only as can always be parsed: then __snapcell_plain is set, and no copy of
+# this shell has to try, which is most of what a short run takes. No character among them opens anything but `"`, which
+# comes in pairs, and nothing within such a pair opens anything either; what is left are words that begin a construct,
+# and aliases, which may be anything.
+__snapcell_see_plain() {
+    local __snapcell_text=${__snapcell_code%$'\n'}
+    local __snapcell_quotes=${__snapcell_text//[!\"]}
+    builtin unset -v __snapcell_plain
+    [[ $__snapcell_text == *[!A-Za-z0-9_./,:=+@%*?~\"\$\ -]* ]] && return
+    ((${#__snapcell_quotes} % 2 || ${#BASH_ALIASES[@]})) && return
+    case "${__snapcell_text#"${__snapcell_text%%[! ]*}"} " in
+    if\ * | then\ * | else\ * | elif\ * | fi\ * | case\ * | esac\ * | for\ * | select\ * | while\ * | until\ *) ;;
+    do\ * | done\ * | in\ * | function\ * | time\ * | coproc\ *) ;;
+    *) __snapcell_plain='' ;;
+    esac
 }
 
 __snapcell_again() {
@@ -155,9 +173,13 @@ __snapcell_again() {
 __snapcell_read_run() {
     local __snapcell_head IFS=' ' REPLY
     __snapcell_read_line
-    [[ $REPLY =~ ^run\ [0-9a-f]{16}\ [0-9]{1,9}\ ([0-9]{1,9}|-)\ rich(\ [0-9]{1,7})?$ ]] || builtin exit 0
+    # A pattern, not an expression: to compile one takes longer than all else here.
+    [[ $REPLY == run\ +([0-9a-f])\ +([0-9])\ @(+([0-9])|-)\ rich?(\ +([0-9])) ]] || builtin exit 0
     __snapcell_head=($REPLY)
-    __snapcell_take_environment "${__snapcell_head[5]-0}"
+    ((${#__snapcell_head[1]} == 16 && ${#__snapcell_head[2]} <= 9 && ${#__snapcell_head[3]} <= 9)) || builtin exit 0
+    local __snapcell_bytes=${__snapcell_head[5]-0}
+    ((${#__snapcell_bytes} <= 7)) || builtin exit 0
+    __snapcell_take_environment "$__snapcell_bytes"
     __snapcell_take_code "${__snapcell_head[2]}"
     local __snapcell_intact=$?
     __snapcell_give_input "${__snapcell_head[3]}"

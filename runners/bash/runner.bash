@@ -15,10 +15,10 @@ for __snapcell_level in 1 2 3 4 5 6 7 8; do
     __snapcell_line+='while __snapcell_again; do '
 done
 __snapcell_line+='while { __snapcell_next; } 2>/dev/null; do '
-# A copy of this shell reads the code with -n first, by which nothing is executed. With extglob, if the code sets it:
-# it would be set only when the line was executed.
-__snapcell_line+='if __snapcell_words=$(exec 199>&-; [[ $__snapcell_code == *extglob* ]] && shopt -s extglob; '
-__snapcell_line+='builtin eval "set -n; $__snapcell_code" 2>&1); '
+# A copy of this shell reads the code with -n first, by which nothing is executed, unless it is plain to see that it can be
+# parsed. With extglob, if the code sets it: it would be set only when the line was executed.
+__snapcell_line+='if __snapcell_words=${__snapcell_plain-$(exec 199>&-; [[ $__snapcell_code == *extglob* ]] && '
+__snapcell_line+='shopt -s extglob; builtin eval "set -n; $__snapcell_code" 2>&1)}; '
 __snapcell_line+='then builtin eval "$__snapcell_code" 199>&-; else __snapcell_invalid; fi; done'
 for __snapcell_level in 1 2 3 4 5 6 7 8; do
     __snapcell_line+='; done'

@@ -13,6 +13,7 @@
 // here depends on a promise alone.
 'use strict';
 
+const { EventEmitter } = require('events');
 const inspector = require('inspector');
 const net = require('net');
 
@@ -26,7 +27,7 @@ const { enterFolder, isModule } = require('./modules.js');
 const { IMPORT, INTERNAL } = require('./names.js');
 const { Requests } = require('./requests.js');
 const { rewrite } = require('./rewrite.js');
-const { giveInput, takeOver, writeAll } = require('./stdio.js');
+const { giveInput, rehearsePrinting, takeOver, writeAll } = require('./stdio.js');
 const { allowBrokenCallbacks, startWatching } = require('./watch.js');
 const { REHEARSAL, Zygote } = require('./zygote.js');
 
@@ -116,9 +117,13 @@ class Runner {
     });
   }
 
-  // A run without a trace: what a run reads and writes is then in memory, and this process's own.
+  // A run without a trace, from its first byte to what it prints: what a run reads and writes is then in memory and this
+  // process's own, and the engine has compiled what runs need.
   rehearse(code, done) {
-    this.startApart(code, done);
+    rehearsePrinting();
+    const stream = new EventEmitter();
+    this.requests = new Requests(stream, (request) => this.start(request, 0, done), () => true);
+    stream.emit('data', Buffer.from(`run ${'0'.repeat(16)} ${Buffer.byteLength(code)} - rich\n${code}`));
   }
 
   // Code that is no run. Its outcome is for `done`.

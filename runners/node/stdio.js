@@ -1,6 +1,7 @@
 // Descriptors 0 to 2 as the program sees them.
 'use strict';
 
+const { Console } = require('console');
 const crypto = require('crypto');
 const fs = require('fs');
 const os = require('os');
@@ -54,6 +55,20 @@ class Output extends Writable {
   }
 }
 
+// What a program's console.log does, by a console of its own: the program's is bound to process.stdout when it is first
+// used, and a prelude may have put something else in its place.
+function rehearsePrinting() {
+  const fd = openSync('/dev/null', 'w');
+  try {
+    const output = new Output(fd);
+    const console = new Console(output, output);
+    console.log(1, 'text', { list: [1, 2] });
+    console.error('text');
+  } finally {
+    closeSync(fd);
+  }
+}
+
 let stdin;
 let hasInput = false;
 
@@ -101,4 +116,4 @@ function reopenInput(name) {
   throw new Error('standard input could not be opened: descriptor 0 is taken');
 }
 
-module.exports = { giveInput, takeOver, writeAll };
+module.exports = { giveInput, rehearsePrinting, takeOver, writeAll };

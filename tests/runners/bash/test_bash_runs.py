@@ -84,6 +84,27 @@ def test_syntax_errors_are_found_before_anything_runs(bash, code, line, words):
     assert bash.run("echo fine").stdout == "fine\n"
 
 
+@pytest.mark.parametrize("code", [
+    "if", " while true", "time time fi", "echo \"", "echo \"$x\" \"", "x=1 y=(", "select", "coproc", "echo a[", "function", "done\n", "esac \"\"",
+])
+def test_words_alone_may_be_no_syntax_either(bash, code):
+    """Lines of plain words are not parsed ahead; these are almost such lines."""
+    done = bash.run(code)
+    expected = ("ok", "a[\n", "") if code == "echo a[" else ("syntax_error", "", "")
+    assert (done.status, done.stdout, done.stderr) == expected
+
+
+def test_plain_words_are_no_syntax_error_whatever_was_set(bash):
+    bash.run("set -uf; shopt -s extglob nocasematch; IFS=:; unset() { echo NO; }; alias begin='if true; then'")
+    assert bash.run("begin").status == "syntax_error"
+    bash.run("unalias begin; x='a  b'")
+    for code in ('echo "$x" if', '  echo "$x" if\n', 'y=1 echo "$x" if', '"echo" "$x" "if"'):
+        done = bash.run(code)
+        assert (done.status, done.stdout, done.stderr) == ("ok", "a  b if\n", "")
+    done = bash.run('"if"')
+    assert (done.status, done.exit_code, done.stderr) == ("error", 127, "<run %d>: line 1: if: command not found\n" % 8)
+
+
 def test_what_is_no_syntax_error(bash):
     assert bash.run("shopt -s extglob\n[[ ab == !(x) ]] && echo yes").stdout == "yes\n"
     assert bash.run("cat <<X\nunended").stdout == "unended\n"

@@ -39,6 +39,17 @@ def test_a_fork_has_what_the_prelude_defined(zygote):
     assert zygote.hang_up() == 0
 
 
+def test_the_rehearsal_leaves_the_programs_console_alone(zygote):
+    prelude = "const calls = []; console.log = (...words) => calls.push(words)"
+    assert zygote.prelude("code", prelude)["status"] == "ok"
+    child = fork_of(zygote)
+    assert child.run("calls.length").text == "0"
+    own = "const { Writable } = require('stream'); let got = ''; Object.defineProperty(process, 'stderr', { value: " \
+          "new Writable({ write(bytes, encoding, done) { got += bytes; done(); } }) }); console.error('mine'); got"
+    done = child.run(own)
+    assert (done.text, done.stdout, done.stderr) == ("'mine\\n'", "", "")
+
+
 @pytest.mark.parametrize("kind, body, name, words", [
     ("import", "no-such-module", "Error", "Cannot find module 'no-such-module'"),
     ("import", "./broken.js", "TypeError", "broken.js:1"),
