@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "plan/plan.h"
@@ -44,6 +45,8 @@ int sc_group_task_fds(struct sc_group *group, int ret_fds[SC_CTL_COUNT]);
 int sc_group_kill(struct sc_group *group);
 /* 1 when no process is left in any of them, 0 when some are. */
 int sc_group_empty(struct sc_group *group);
+/* True when this process is in each of them, and no other is. */
+bool sc_group_has_only(const struct sc_group *group, pid_t pid);
 /* Total processor time so far, for the cpu clock: one read. -ENODATA when no group counts it. */
 int sc_group_cpu_ns(const struct sc_group *group, uint64_t *ret_ns);
 /* Memory that the group holds now: one read. -ENODATA when no group counts it. */

@@ -37,6 +37,19 @@ static int read_pids(int dir_fd, pid_t pids[BATCH], bool *ret_any)
     return n;
 }
 
+bool sc_group_has_only(const struct sc_group *group, pid_t pid)
+{
+    for (int i = 0; i < SC_CTL_COUNT; i++) {
+        pid_t pids[BATCH];
+        bool any;
+        if (!sc_group_is_first(group, i))
+            continue;
+        if (read_pids(group->dir_fds[i], pids, &any) != 1 || pids[0] != pid)
+            return false;
+    }
+    return true;
+}
+
 static bool listed(const pid_t *pids, int n, pid_t pid)
 {
     for (int i = 0; i < n; i++)

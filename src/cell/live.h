@@ -188,5 +188,8 @@ const struct sc_msg_failed *sc_live_failed(const struct sc_live *live);
 bool sc_live_is_alive(const struct sc_live *live);
 /* All its walls stand, and its agent takes orders. */
 bool sc_live_is_sealed(const struct sc_live *live);
+/* It is as it was made: sealed and alive, nothing under way in it, and no process in it but its agent, as the
+ * kernel tells where it counts the cell's processes. */
+bool sc_live_is_blank(const struct sc_live *live);
 
 #endif

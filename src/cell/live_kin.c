@@ -43,6 +43,25 @@ int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool fork
     return 0;
 }
 
+static bool is_idle(const struct sc_live *live)
+{
+    for (size_t i = 0; i < SC_COMMANDS_MAX; i++)
+        if (live->ops[i].state != SC_OP_FREE)
+            return false;
+    return !live->fork.op && !live->children;
+}
+
+bool sc_live_is_blank(const struct sc_live *live)
+{
+    struct pollfd dead = {live->cell.pidfd, POLLIN, 0};
+    if (live->phase != SC_LIVE_LIVES || !live->has_ready || live->has_failed || !is_idle(live))
+        return false;
+    if (poll(&dead, 1, 0) != 0)
+        return false;
+    const struct sc_space *space = &live->cell.space;
+    return !space->has_group || sc_group_has_only(&space->group, live->cell.pid);
+}
+
 void sc_live_reap_children(struct sc_live *live)
 {
     for (struct sc_live *child = live->children; child; child = child->other) {

@@ -163,6 +163,7 @@ static int put_state(struct sc_buf *text, struct keeper *keeper)
         {"snapcell_running", "Single runs of tenants.", keeper->admission.n_running},
         {"snapcell_queued", "Requests that wait for their turn.", keeper->admission.n_queued},
         {"snapcell_parked_cells", "Cells that wait for a single run.", warm_parked(keeper)},
+        {"snapcell_blank_cells", "Cells that forks can be made into at once.", warm_blanks(keeper)},
         {"snapcell_shapes", "Kinds of cells that are kept ready.", keeper->n_shapes},
         {"snapcell_connections", "Connections of clients and gates.", keeper->n_peers + keeper->n_gates},
         {"snapcell_pressed", "1 while the machine is pressed.", admission_is_pressed(keeper)},

@@ -448,6 +448,7 @@ struct sc_session *shape_take(struct shape *shape, const struct sc_session_optio
 /* Why a run of this shape was not served by a fork, or cold; NULL: it was, or there is nothing to tell. */
 const char *shape_trouble(const struct shape *shape, const struct keeper_session *session);
 unsigned warm_parked(const struct keeper *keeper); /* cells of all pools */
+unsigned warm_blanks(const struct keeper *keeper); /* blank ones */
 int warm_open(struct keeper *keeper);
 void warm_close(struct keeper *keeper); /* after the sessions */
 

@@ -3,7 +3,8 @@
  *
  * All pools together hold no more cells than the keeper may park: for one more of a shape that is asked for,
  * the shape that was not asked for longest gives one up. Cells are made one at a time, when no single run is
- * on its way and none has come for a moment.
+ * on its way and none has come for a moment. After them blank cells are made, below zygotes: of these all
+ * pools together hold as many at most as may be parked, and two at least.
  *
  * Tenants share shapes and parked cells evenly: one that asks for more than its share takes it from those
  * that have more than theirs, or from itself, never from who has not. */
@@ -17,6 +18,8 @@
 #include "snap/shape.h"
 #include "snap/shelf.h"
 
+/* Of all pools, however small they are. */
+#define BLANKS_LEAST 2
 #define QUIET_NS (2 * SC_NS_PER_MS)
 #define PRESSED_NS (1 * SC_NS_PER_S) /* between two looks at a machine that is pressed */
 /* A template shows the files of the host's that were copied into it: not for ever. */
@@ -126,7 +129,8 @@ static void step_pool(evutil_socket_t fd, short what, void *userdata)
         arm(shape->keeper->hatch, sc_now_ns()); /* the next of this tenant's */
     tell_store(shape);
     arm_pool(shape);
-    if (sc_pool_is_short(shape->pool) || admission_is_pressed(shape->keeper))
+    if (sc_pool_is_short(shape->pool) || sc_pool_lacks_blank(shape->pool) ||
+        admission_is_pressed(shape->keeper))
         wait_for_quiet(shape->keeper);
 }
 
@@ -141,25 +145,50 @@ static bool is_busy(const struct keeper *keeper)
     return false;
 }
 
-unsigned warm_parked(const struct keeper *keeper)
+/* Cells that pools hold: those that wait, and blank ones. Each kind is shared by itself. */
+struct kind {
+    unsigned (*count)(const struct sc_pool *pool);
+    void (*give_up)(struct sc_pool *pool);
+};
+static const struct kind PARKED = {sc_pool_size, sc_pool_give_up};
+static const struct kind BLANK = {sc_pool_blanks, sc_pool_give_up_blank};
+
+static unsigned count_all(const struct keeper *keeper, const struct kind *kind)
 {
     const struct shape *shape;
     unsigned n = 0;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
-        n += sc_pool_size(shape->pool);
+        n += kind->count(shape->pool);
     }
     return n;
 }
 
+unsigned warm_parked(const struct keeper *keeper)
+{
+    return count_all(keeper, &PARKED);
+}
+
+unsigned warm_blanks(const struct keeper *keeper)
+{
+    return count_all(keeper, &BLANK);
+}
+
+static unsigned most_of(const struct keeper *keeper, const struct kind *kind)
+{
+    unsigned pool = keeper->options->pool;
+    return kind == &BLANK && pool < BLANKS_LEAST ? BLANKS_LEAST : pool;
+}
+
 /* ---- shares ---- */
 
-/* What a tenant has: shapes, and the cells parked in them. Those at the keeper's own socket count as one. */
+/* What a tenant has: shapes, and cells of a kind. Those at the keeper's own socket count as one. */
 struct holding {
-    unsigned shapes, parked;
+    unsigned shapes, cells;
 };
 
-static struct holding holding_of(const struct keeper *keeper, const struct tenant *tenant)
+static struct holding holding_of(const struct keeper *keeper, const struct tenant *tenant,
+                                 const struct kind *kind)
 {
     const struct shape *shape;
     struct holding holding = {0};
@@ -168,7 +197,7 @@ static struct holding holding_of(const struct keeper *keeper, const struct tenan
         if (shape->tenant != tenant)
             continue;
         holding.shapes++;
-        holding.parked += sc_pool_size(shape->pool);
+        holding.cells += kind->count(shape->pool);
     }
     return holding;
 }
@@ -185,7 +214,7 @@ static bool is_first_of_tenant(const struct keeper *keeper, const struct shape *
 static unsigned count_tenants(const struct keeper *keeper, const struct tenant *one)
 {
     const struct shape *shape;
-    unsigned n = holding_of(keeper, one).shapes ? 0 : 1;
+    unsigned n = holding_of(keeper, one, &PARKED).shapes ? 0 : 1;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
         n += is_first_of_tenant(keeper, shape);
@@ -194,17 +223,18 @@ static unsigned count_tenants(const struct keeper *keeper, const struct tenant *
 }
 
 /* The one that was not asked for longest, of those that have a cell to give up. */
-static struct shape *find_giver(const struct keeper *keeper, const struct shape *taker)
+static struct shape *find_giver(const struct keeper *keeper, const struct shape *taker,
+                                const struct kind *kind)
 {
     struct shape *shape, *giver = NULL;
-    unsigned share = keeper->options->pool / count_tenants(keeper, taker->tenant);
-    bool has_share = holding_of(keeper, taker->tenant).parked >= share;
+    unsigned share = most_of(keeper, kind) / count_tenants(keeper, taker->tenant);
+    bool has_share = holding_of(keeper, taker->tenant, kind).cells >= share;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
         bool own = shape->tenant == taker->tenant;
-        if (sc_pool_size(shape->pool) == 0 || shape == taker)
+        if (kind->count(shape->pool) == 0 || shape == taker)
             continue;
-        if (!own && (has_share || holding_of(keeper, shape->tenant).parked <= share))
+        if (!own && (has_share || holding_of(keeper, shape->tenant, kind).cells <= share))
             continue;
         if (own && shape->used_ns >= taker->used_ns)
             continue;
@@ -215,24 +245,27 @@ static struct shape *find_giver(const struct keeper *keeper, const struct shape 
 }
 
 /* False: there is none. */
-static bool make_room(struct keeper *keeper, const struct shape *taker)
+static bool make_room(struct keeper *keeper, const struct shape *taker, const struct kind *kind)
 {
-    if (warm_parked(keeper) < keeper->options->pool)
+    if (count_all(keeper, kind) < most_of(keeper, kind))
         return true;
-    struct shape *giver = find_giver(keeper, taker);
+    struct shape *giver = find_giver(keeper, taker, kind);
     if (!giver)
         return false;
-    sc_pool_give_up(giver->pool);
+    kind->give_up(giver->pool);
     arm_pool(giver);
     return true;
 }
 
-/* A machine that is pressed has its memory back, cell by cell; those asked for longest ago go first. */
+/* A machine that is pressed has its memory back: blank cells, then those that wait, one by one; of these,
+ * those asked for longest ago go first. */
 static void give_back(struct keeper *keeper)
 {
     struct shape *shape, *giver = NULL;
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
+        while (sc_pool_blanks(shape->pool) > 0)
+            sc_pool_give_up_blank(shape->pool);
         if (sc_pool_size(shape->pool) > 0 && (!giver || shape->used_ns < giver->used_ns))
             giver = shape;
     }
@@ -273,6 +306,22 @@ static bool clear_away(struct keeper *keeper)
     return false;
 }
 
+/* False: none is missing, or there is no room for more. */
+static bool make_blank(struct keeper *keeper)
+{
+    struct shape *shape;
+    TAILQ_FOREACH(shape, &keeper->shapes, entry)
+    {
+        struct sc_err err = {0};
+        if (!sc_pool_lacks_blank(shape->pool) || !make_room(keeper, shape, &BLANK))
+            continue;
+        (void)sc_pool_make_blank(shape->pool, &err); /* tried again later */
+        arm_pool(shape);
+        return true;
+    }
+    return false;
+}
+
 static void refill(evutil_socket_t fd, short what, void *userdata)
 {
     struct keeper *keeper = userdata;
@@ -289,7 +338,7 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
     TAILQ_FOREACH(shape, &keeper->shapes, entry)
     {
         struct sc_err err = {0};
-        if (!sc_pool_is_short(shape->pool) || !make_room(keeper, shape))
+        if (!sc_pool_is_short(shape->pool) || !make_room(keeper, shape, &PARKED))
             continue;
         /* One that cannot be made is tried again later; requests are served by cells made for them, which
          * tell what is wrong. */
@@ -300,7 +349,10 @@ static void refill(evutil_socket_t fd, short what, void *userdata)
         wait_for_quiet(keeper); /* for what is left to clear away */
         return;
     }
-    clear_away(keeper);
+    if (make_blank(keeper))
+        wait_for_quiet(keeper);
+    else
+        clear_away(keeper);
 }
 
 int warm_open(struct keeper *keeper)
@@ -468,7 +520,8 @@ static bool gives_way(const struct keeper *keeper, const struct shape *shape, co
     unsigned share = SC_KEEPER_SHAPES_MOST / count_tenants(keeper, tenant);
     if (shape->tenant == tenant)
         return true;
-    return holding_of(keeper, tenant).shapes < share && holding_of(keeper, shape->tenant).shapes > share;
+    return holding_of(keeper, tenant, &PARKED).shapes < share &&
+           holding_of(keeper, shape->tenant, &PARKED).shapes > share;
 }
 
 /* Those that nobody uses and that are old. */

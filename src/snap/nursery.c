@@ -17,6 +17,7 @@ void sc_nursery_init(struct sc_nursery *nursery, const struct sc_nursery_options
         nursery->options.age_ns = SC_ZYGOTE_AGE_NS;
     if (!nursery->options.forks)
         nursery->options.forks = SC_ZYGOTE_FORKS;
+    sc_blanks_init(&nursery->blanks, options->blank_age_ns, options->blank_period_ns, epoll);
 }
 
 static void unwatch(const struct sc_nursery *nursery, const struct sc_session *session)
@@ -32,6 +33,7 @@ static void close_one(const struct sc_nursery *nursery, struct sc_session *sessi
 
 void sc_nursery_fini(struct sc_nursery *nursery)
 {
+    sc_blanks_drop(&nursery->blanks);
     if (nursery->zygote.session)
         close_one(nursery, nursery->zygote.session);
     while (nursery->n_retired > 0)
@@ -59,6 +61,7 @@ void sc_nursery_retire(struct sc_nursery *nursery)
     struct sc_session *session = nursery->zygote.session;
     if (!session)
         return;
+    sc_blanks_drop(&nursery->blanks);
     nursery->zygote = (struct sc_zygote){0};
     if (sc_session_below(session) == 0)
         close_one(nursery, session);
@@ -118,6 +121,7 @@ static void take_ready(struct sc_nursery *nursery, uint64_t now)
     nursery->zygote.serves = true;
     nursery->zygote.since_ns = now;
     nursery->pause_ns = 0;
+    sc_blanks_begin(&nursery->blanks, now);
     note_trouble(nursery, NULL);
 }
 
@@ -139,6 +143,8 @@ void sc_nursery_step(struct sc_nursery *nursery, uint64_t now)
     else if (zygote->serves &&
              (now >= zygote->since_ns + nursery->options.age_ns || zygote->forks >= nursery->options.forks))
         sc_nursery_retire(nursery);
+    if (nursery->zygote.serves)
+        sc_blanks_step(&nursery->blanks, now);
 }
 
 uint64_t sc_nursery_next_ns(const struct sc_nursery *nursery)
@@ -147,6 +153,8 @@ uint64_t sc_nursery_next_ns(const struct sc_nursery *nursery)
     uint64_t next = UINT64_MAX;
     if (zygote->session)
         next = sc_min_u64(sc_session_next_ns(zygote->session), zygote->since_ns + nursery->options.age_ns);
+    if (zygote->serves)
+        next = sc_min_u64(next, sc_blanks_next_ns(&nursery->blanks, sc_now_ns()));
     for (unsigned i = 0; i < nursery->n_retired; i++)
         next = sc_min_u64(next, sc_session_next_ns(nursery->retired[i]));
     return next;
@@ -199,22 +207,69 @@ int sc_nursery_begin(struct sc_nursery *nursery, struct sc_err *err)
     return 0;
 }
 
+/* ---- cells below ---- */
+
+bool sc_nursery_lacks_blank(const struct sc_nursery *nursery)
+{
+    return nursery->zygote.serves && sc_blanks_is_short(&nursery->blanks, sc_now_ns());
+}
+
+int sc_nursery_make_blank(struct sc_nursery *nursery, struct sc_err *err)
+{
+    const struct sc_session_options options = {.idle_ns = LIFE_NS, .total_ns = LIFE_NS};
+    struct sc_session *session = NULL;
+    if (!nursery->zygote.serves)
+        return sc_err_set(err, SC_ERR_SANDBOX, -ESRCH, "blank cell: there is no zygote");
+    int r =
+        sc_session_open_below(nursery->options.works, nursery->zygote.session, &options, NULL, &session, err);
+    if (r == 0)
+        r = sc_blanks_add(&nursery->blanks, session, err);
+    if (r < 0)
+        sc_blanks_failed(&nursery->blanks, sc_now_ns());
+    return r;
+}
+
+static int fork_into(struct sc_nursery *nursery, struct sc_session *session, struct sc_err *err)
+{
+    int r = sc_session_fork_runner(session, nursery->options.lang, nursery->options.mode, err);
+    if (r < 0)
+        sc_session_close(session);
+    else
+        nursery->zygote.forks++;
+    return r;
+}
+
+/* False: no cell that was made ahead will do. */
+static bool bear_in_blank(struct sc_nursery *nursery, const struct sc_session_options *options,
+                          const struct sc_session_events *events, struct sc_session **ret_session)
+{
+    struct sc_session *session;
+    struct sc_err err = {0};
+    while ((session = sc_blanks_take(&nursery->blanks))) {
+        if (sc_session_adopt(session, options, events, &err) < 0) {
+            sc_session_close(session);
+        } else if (fork_into(nursery, session, &err) == 0) {
+            *ret_session = session;
+            return true;
+        }
+    }
+    return false;
+}
+
 int sc_nursery_bear(struct sc_nursery *nursery, const struct sc_session_options *options,
                     const struct sc_session_events *events, struct sc_session **ret_session,
                     struct sc_err *err)
 {
-    const struct sc_nursery_options *own = &nursery->options;
     struct sc_session *session = NULL;
     if (!nursery->zygote.serves)
         return -ESRCH;
-    int r = sc_session_open_below(own->works, nursery->zygote.session, options, events, &session, err);
+    if (bear_in_blank(nursery, options, events, ret_session))
+        return 0;
+    int r = sc_session_open_below(nursery->options.works, nursery->zygote.session, options, events, &session,
+                                  err);
     if (r == 0)
-        r = sc_session_fork_runner(session, own->lang, own->mode, err);
-    if (r < 0) {
-        sc_session_close(session);
-        return r;
-    }
-    nursery->zygote.forks++;
-    *ret_session = session;
-    return 0;
+        r = fork_into(nursery, session, err);
+    if (r == 0)
+        *ret_session = session;
+    return r;
 }

@@ -4,21 +4,23 @@
  * Theory of operation. There is one zygote at a time. It is made when somebody asks for it, serves when its
  * prelude is loaded, and is retired when it is old or has been forked often: then it is not forked any more,
  * and is closed when the last of its cells is, as these end with it. A zygote that cannot serve is tried
- * again after a pause; one that says it can never be forked is not. Meanwhile the pool does without.
+ * again after a pause; one that says it can never be forked is not. Meanwhile the pool does without. A cell
+ * that was made below it ahead of its fork (snap/blanks.h) is used first; where there is none, one is made.
  *
  * Not thread-safe, calls nothing back; its owner waits on the epoll descriptor it was given. */
 #ifndef SC_SNAP_NURSERY_H
 #define SC_SNAP_NURSERY_H
 
-#include "snap/session.h"
+#include "snap/blanks.h"
 
 struct sc_nursery_options {
     struct sc_works *works; /* of a forkable plan; NULL: there are no zygotes */
     enum sc_lang lang;
     enum sc_mode mode;
-    const struct sc_prelude *prelude; /* or NULL; all of these outlive the nursery */
-    uint64_t age_ns;                  /* 0: SC_ZYGOTE_AGE_NS */
-    uint32_t forks;                   /* 0: SC_ZYGOTE_FORKS */
+    const struct sc_prelude *prelude;       /* or NULL; all of these outlive the nursery */
+    uint64_t age_ns;                        /* 0: SC_ZYGOTE_AGE_NS */
+    uint32_t forks;                         /* 0: SC_ZYGOTE_FORKS */
+    uint64_t blank_age_ns, blank_period_ns; /* of blank cells, as of those that are parked */
 };
 #define SC_ZYGOTE_AGE_NS (3600 * SC_NS_PER_S)
 #define SC_ZYGOTE_FORKS 1000
@@ -38,6 +40,7 @@ struct sc_nursery {
     struct sc_nursery_options options; /* resolved */
     int epoll;
     struct sc_zygote zygote;
+    struct sc_blanks blanks; /* below it; none while it does not serve */
     struct sc_session *retired[SC_ZYGOTES_RETIRED];
     unsigned n_retired;
     uint64_t pause_ns, pause_end_ns;
@@ -56,6 +59,9 @@ bool sc_nursery_is_empty(const struct sc_nursery *nursery);
 bool sc_nursery_is_loading(const struct sc_nursery *nursery);
 bool sc_nursery_serves(const struct sc_nursery *nursery);
 int sc_nursery_begin(struct sc_nursery *nursery, struct sc_err *err);
+/* A blank cell below the zygote is missing, and can be made now. */
+bool sc_nursery_lacks_blank(const struct sc_nursery *nursery);
+int sc_nursery_make_blank(struct sc_nursery *nursery, struct sc_err *err); /* returns before it is sealed */
 /* A session in a cell below, whose interpreter is a fork and soon ready. Negative: there is none to be had.
  */
 int sc_nursery_bear(struct sc_nursery *nursery, const struct sc_session_options *options,

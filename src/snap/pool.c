@@ -145,6 +145,8 @@ int sc_pool_new(const struct sc_pool_options *options, struct sc_pool **ret_pool
         .prelude = options->prelude,
         .age_ns = options->zygote_age_ns,
         .forks = options->zygote_forks,
+        .blank_age_ns = pool->options.age_ns,
+        .blank_period_ns = pool->options.period_ns,
     };
     sc_nursery_init(&pool->nursery, &nursery, pool->epoll);
     begin_period(pool, sc_now_ns());
@@ -280,6 +282,8 @@ struct sc_session *sc_pool_take(struct sc_pool *pool, const struct sc_session_op
     if (pool->wanted < pool->options.most)
         pool->wanted++;
     step_nursery(pool, sc_now_ns());
+    if (sc_nursery_serves(&pool->nursery) && sc_pool_blanks(pool) == 0)
+        sc_blanks_miss(&pool->nursery.blanks);
     if (sc_nursery_bear(&pool->nursery, options, events, &session, &err) < 0)
         return NULL;
     *ret_origin =
@@ -355,6 +359,26 @@ int sc_pool_make_zygote(struct sc_pool *pool, struct sc_err *err)
 bool sc_pool_is_loading(const struct sc_pool *pool)
 {
     return sc_nursery_is_loading(&pool->nursery);
+}
+
+unsigned sc_pool_blanks(const struct sc_pool *pool)
+{
+    return pool->nursery.blanks.n;
+}
+
+bool sc_pool_lacks_blank(const struct sc_pool *pool)
+{
+    return sc_nursery_lacks_blank(&pool->nursery);
+}
+
+int sc_pool_make_blank(struct sc_pool *pool, struct sc_err *err)
+{
+    return sc_nursery_make_blank(&pool->nursery, err);
+}
+
+void sc_pool_give_up_blank(struct sc_pool *pool)
+{
+    sc_blanks_give_up(&pool->nursery.blanks);
 }
 
 void sc_pool_give_up(struct sc_pool *pool)

@@ -76,4 +76,11 @@ void sc_pool_retire(struct sc_pool *pool);           /* its zygote, until it is 
 unsigned sc_pool_size(const struct sc_pool *pool);   /* cells, ready or not */
 unsigned sc_pool_wanted(const struct sc_pool *pool); /* how many it would have */
 
+/* Blank cells (snap/blanks.h) below its zygote: what it is forked into where no cell waits. */
+unsigned sc_pool_blanks(const struct sc_pool *pool);
+bool sc_pool_lacks_blank(const struct sc_pool *pool);             /* it is time to make one more */
+int sc_pool_make_blank(struct sc_pool *pool, struct sc_err *err); /* returns before it is sealed */
+/* For the sake of another pool: the oldest goes, and one less is wanted. */
+void sc_pool_give_up_blank(struct sc_pool *pool);
+
 #endif

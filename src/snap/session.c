@@ -240,6 +240,19 @@ int sc_session_open_copy(struct sc_session *above, bool forkable, const struct s
                         err);
 }
 
+int sc_session_is_sealed(const struct sc_session *session)
+{
+    if (session->ending || session->is_over || !sc_live_is_alive(session->live))
+        return -ESRCH;
+    return sc_live_is_sealed(session->live);
+}
+
+bool sc_session_is_blank(const struct sc_session *session)
+{
+    return sc_session_is_sealed(session) == 1 && !session->contexts && !session->processes &&
+           session->n_tasks == 0 && sc_live_is_blank(session->live);
+}
+
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
                      const struct sc_session_events *events, struct sc_err *err)
 {
@@ -248,7 +261,7 @@ int sc_session_adopt(struct sc_session *session, const struct sc_session_options
     if (r < 0)
         return r;
     session->options = resolved;
-    session->events = *events;
+    session->events = events ? *events : (struct sc_session_events){0};
     session->opened_ns = session->touched_ns = sc_now_ns();
     return 0;
 }

@@ -145,7 +145,11 @@ int sc_session_fork(struct sc_session *session, struct sc_session *const *copies
 void sc_session_times(const struct sc_session *session, uint64_t *ret_idle_ns, uint64_t *ret_total_ns);
 /* Whether it was started so that it can be. */
 bool sc_session_is_forkable(const struct sc_session *session);
-/* Another owner takes it, with other events; its clocks start anew. */
+/* Of one in whose cell nothing was asked for yet. 1: it is sealed; 0: not yet; -ESRCH: it is gone. */
+int sc_session_is_sealed(const struct sc_session *session);
+/* A closer look at the same, just before it is used: it is still as it was made (sc_live_is_blank). */
+bool sc_session_is_blank(const struct sc_session *session);
+/* Another owner takes it, with other events (NULL: none); its clocks start anew. */
 int sc_session_adopt(struct sc_session *session, const struct sc_session_options *options,
                      const struct sc_session_events *events, struct sc_err *err);
 

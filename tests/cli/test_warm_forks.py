@@ -123,8 +123,9 @@ def test_a_burst_falls_to_forks(keeper):
     kinds = {result["start"]["kind"] for result in results}
     assert "fork" in kinds and kinds <= {"warm", "fork", "cold"}, kinds
     after = settled(keeper)
-    # The pool is full now: its four cells, and the zygote. The control groups of ended cells may still be held.
-    assert after[1] <= max(before[1], 4 * 2 + 3) and after[0] < before[0] + 4 * 64 + 64, (before, after)
+    # The pool is full now: its four cells, the zygote, and four blank cells, which are agents and nothing else. The control groups of
+    # ended cells may still be held.
+    assert after[1] <= max(before[1], 4 * 2 + 3 + 4) and after[0] < before[0] + 8 * 64 + 64, (before, after)
     assert json.loads(keeper("ls", "--json").stdout) == {"sessions": []}
 
 

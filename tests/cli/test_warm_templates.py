@@ -121,7 +121,7 @@ def test_as_many_wait_as_a_template_says(templates, keepers):
     keeper = keepers()
     run(keeper, "python", "1", "--template", "three")
     until = time.monotonic() + PATIENCE
-    while len(keeper.cells()) != 9:  # two of each: agent, interpreter; and their zygote's three
+    while len(keeper.cells()) != 10:  # two of each: agent, interpreter; their zygote's three; the agent of a blank cell
         assert time.monotonic() < until
         time.sleep(0.05)
 

@@ -187,11 +187,11 @@ def metrics(service):
 
 
 def look(service):
-    """What the keeper holds: resident bytes, descriptors, parked cells."""
+    """What the keeper holds: resident bytes, descriptors, parked and blank cells."""
     told = metrics(service)
     with open("/proc/%d/statm" % service.keeper(), encoding="utf-8") as f:
         resident = int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return {"resident": resident, "busy": told["snapcell_sessions"], "parked": told["snapcell_parked_cells"],
+    return {"resident": resident, "busy": told["snapcell_sessions"], "parked": told["snapcell_parked_cells"], "blank": told["snapcell_blank_cells"],
             "descriptors": told["snapcell_descriptors"]}
 
 
@@ -215,10 +215,10 @@ def grown(before, now):
     found = []
     if now["resident"] > before["resident"] * 1.3 + (16 << 20):
         found.append("memory: %d MiB, was %d" % (now["resident"] >> 20, before["resident"] >> 20))
-    more = max(0, now["parked"] - before["parked"])
+    more = max(0, now["parked"] + now["blank"] - before["parked"] - before["blank"])
     if now["descriptors"] > before["descriptors"] + DESCRIPTORS_OF_A_CELL * more + 20:
-        found.append("descriptors: %d with %d parked cells, were %d with %d" % (
-            now["descriptors"], now["parked"], before["descriptors"], before["parked"]))
+        found.append("descriptors: %d with %d parked and %d blank cells, were %d with %d and %d" % (
+            now["descriptors"], now["parked"], now["blank"], before["descriptors"], before["parked"], before["blank"]))
     return found
 
 

@@ -38,6 +38,7 @@ RESIDENT_MORE = 2 << 20
 # A cell more that waits, and the groups of cells that have just ended.
 DESCRIPTORS_MORE = 104
 GROUPS_MORE = 40
+BLANKS_MORE = 3  # a zygote has one to four blank cells, each of one process
 
 
 def spec(code):
@@ -202,8 +203,8 @@ def tell(name, now):
 
 # What may come beside what was there: of runs one after another, and of a burst, after which the pool is full and buffers are larger.
 MORE = {"resident": RESIDENT_MORE, "zygote": RESIDENT_MORE, "descriptors": DESCRIPTORS_MORE, "groups": GROUPS_MORE, "mounts": 0,
-        "processes": 2}
-MORE_OF_BURST = {"zygote": RESIDENT_MORE, "descriptors": DESCRIPTORS_MORE + 160, "groups": GROUPS_MORE + 40, "mounts": 0, "processes": 10}
+        "processes": 2 + BLANKS_MORE}
+MORE_OF_BURST = {"zygote": RESIDENT_MORE, "descriptors": DESCRIPTORS_MORE + 160, "groups": GROUPS_MORE + 40, "mounts": 0, "processes": 10 + BLANKS_MORE}
 
 
 def grown(first, last, most):

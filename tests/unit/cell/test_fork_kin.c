@@ -3,10 +3,15 @@
 #include "family.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sys.h"
+#include "cell/live_parts.h"
 
 /* ---- above and below ---- */
 
@@ -41,6 +46,82 @@ static void closing_the_one_above_ends_those_below(void **state)
     sc_plan_free(family.zygote.plan);
     sc_spec_fini(&family.zygote.spec);
     forget(&family.program);
+}
+
+static pid_t start_stranger(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+    return pid;
+}
+
+static void end_stranger(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Whoever is in its groups beside the agent, however that came. */
+static void look_with_a_stranger_in(struct living *cell)
+{
+    const struct sc_group *group = &cell->live->cell.space.group;
+    for (int i = 0; cell->live->cell.space.has_group && i < SC_CTL_COUNT; i++) {
+        char text[16];
+        if (group->dir_fds[i] < 0)
+            continue;
+        pid_t stranger = start_stranger();
+        snprintf(text, sizeof text, "%d", (int)stranger);
+        assert_int_equal(sc_write_file(group->dir_fds[i], "cgroup.procs", text), 0);
+        assert_false(sc_live_is_blank(cell->live));
+        end_stranger(stranger);
+        assert_true(sc_live_is_blank(cell->live));
+    }
+}
+
+static void a_cell_is_blank_until_it_is_used(void **state)
+{
+    (void)state;
+    struct family family;
+    struct living cell;
+    struct operation op = {0};
+    begin_pair(&family, &cell);
+    while (!sc_live_is_sealed(cell.live)) {
+        assert_false(sc_live_is_blank(cell.live));
+        assert_int_equal(sc_live_step(cell.live, NULL), 0);
+    }
+    assert_true(sc_live_is_blank(cell.live));
+    assert_false(sc_live_is_blank(family.zygote.live)); /* its program runs */
+    look_with_a_stranger_in(&cell);
+    give_script(&cell, &op, &family, "sleep 1000");
+    assert_false(sc_live_is_blank(cell.live)); /* asked for is used */
+    step_until(&cell, &op.started);
+    assert_false(sc_live_is_blank(cell.live));
+    sc_live_kill(cell.live);
+    while (!cell.ended)
+        assert_int_equal(sc_live_step(cell.live, NULL), 0);
+    assert_false(sc_live_is_blank(cell.live));
+    forget(&op);
+    end_pair(&family, &cell);
+}
+
+static void a_dead_cell_is_not_blank_before_anybody_has_heard(void **state)
+{
+    (void)state;
+    struct family family;
+    struct living cell;
+    begin_pair(&family, &cell);
+    while (!sc_live_is_sealed(cell.live))
+        assert_int_equal(sc_live_step(cell.live, NULL), 0);
+    assert_true(sc_live_is_blank(cell.live));
+    struct pollfd dead = {cell.live->cell.pidfd, POLLIN, 0};
+    assert_int_equal(sc_sys_pidfd_kill(cell.live->cell.pidfd, SIGKILL), 0);
+    assert_int_equal(poll(&dead, 1, -1), 1);
+    assert_true(sc_live_is_alive(cell.live));
+    assert_false(sc_live_is_blank(cell.live));
+    end_pair(&family, &cell);
 }
 
 /* Siblings see nothing of each other, nor of the one above. */
@@ -468,6 +549,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_end_of_the_cell_above_is_its_end),
         TEST(closing_the_one_above_ends_those_below),
+        TEST(a_cell_is_blank_until_it_is_used),
+        TEST(a_dead_cell_is_not_blank_before_anybody_has_heard),
         TEST(siblings_are_apart),
         TEST(refusals_are_recorded),
         TEST(every_call_is_answered_alike),

@@ -93,6 +93,12 @@ int sc_live_open_child(struct sc_works *works, struct sc_live *parent, bool fork
     return sc_err_sys(err, -ENOSYS, "cell below");
 }
 
+bool sc_live_is_blank(const struct sc_live *live)
+{
+    (void)live;
+    return !fake.is_dead && fake.n_ops == 0;
+}
+
 int sc_live_adopt(struct sc_live *live, struct sc_live *from, uint16_t from_id, const struct sc_command *like,
                   const struct sc_live_op_events *events, void *userdata, uint16_t *ret_id,
                   struct sc_err *err)
